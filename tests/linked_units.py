@@ -113,7 +113,9 @@ def counted_by_hand(units, keep=MOST):
 
 def counted(tables, data, notion="add-remove"):
     """The exact table of all attributes together, of each table, the random choices being the same each time."""
-    limited = linked_reading.limited_data(tables, data, notion, key=bytes(32))
+    limited = linked_reading.limited_data(tables, data, notion)
+    if notion == "add-remove":
+        limited = {name: replace(each, key=bytes(32)) for name, each in limited.items()}
     opened = linked_reading.OpenedTables(tables, limited, notion)
     opened.read()
     return {name: opened.sources[name].count([np.arange(len(tables[name].domain))[None]])[0][0] for name in tables}

@@ -195,7 +195,7 @@ def select(
     }
     # At cost p the weighted loss of a table is this over p: all built-in losses are in proportion to variances.
     variances = {name: counts[name] / goals[name].pcost_for(1.0, units[name].loss_value) for name in tables}
-    costs = _least_costs(first, variances, limit) if budget is None else _split(first, variances, budget)
+    costs = _costs(first, variances, budget, limit)
     budgets = {name: pcost(short_text_down(cost)) for name, cost in costs.items()}
     if budget is None:
         budget = pcost(sum((each.pcost_exact for each in budgets.values()), Fraction(0)))
@@ -203,20 +203,14 @@ def select(
     return LinkedPlan(tables, plans, budget, counts)
 
 
-def _split(goal: Loss, variances: Mapping[str, float], budget: Budget) -> dict[str, Fraction]:
-    """The parts of a budget, exact: in proportion to variances, or their roots.  Source: eqs. (147), (148)."""
-    portions = {name: Fraction(v if goal.is_of_maximum else math.sqrt(v)) for name, v in variances.items()}
-    whole = sum(portions.values())
-    return {name: budget.pcost_exact * portion / whole for name, portion in portions.items()}
-
-
-def _least_costs(goal: Loss, variances: Mapping[str, float], limit: float) -> dict[str, Fraction]:
-    """The costs at which the loss over all tables is at most this: they add up to the least.  Source: eq. (149)."""
-    if goal.is_of_maximum:
-        return {name: Fraction(goal.pcost_for(v, limit)) * _SPARE for name, v in variances.items()}
-    roots = {name: math.sqrt(v) for name, v in variances.items()}
-    whole = math.fsum(roots.values())
-    return {name: Fraction(goal.pcost_for(root * whole, limit)) * _SPARE for name, root in roots.items()}
+def _costs(goal: Loss, variances: Mapping[str, float], budget: Budget | None, limit: float) -> dict[str, Fraction]:
+    """The parts of a budget, exact, or the least costs that keep the limit.  Source: eqs. (147) to (149)."""
+    portions = {name: v if goal.is_of_maximum else math.sqrt(v) for name, v in variances.items()}
+    if budget is not None:
+        total = sum(map(Fraction, portions.values()))
+        return {name: budget.pcost_exact * Fraction(portion) / total for name, portion in portions.items()}
+    whole = 1.0 if goal.is_of_maximum else math.fsum(portions.values())
+    return {name: Fraction(goal.pcost_for(portion * whole, limit)) * _SPARE for name, portion in portions.items()}
 
 
 def _at_cost(unit: Plan, goal: Loss, budget: Budget) -> Plan:

@@ -82,10 +82,7 @@ def _joined(arrays: Iterable[IntArray]) -> IntArray:
 
 
 def joined_blocks(tables: LinkedTables, read: Mapping[str, Iterable[CodedBlock]]) -> dict[str, list[CodedBlock]]:
-    """The records that count of each table, computed columns included, from those columns that were read.
-
-    Source: eq. (145).
-    """
+    """The records that count of each table, with computed columns, from the columns read.  Source: eq. (145)."""
     held = {name: [*blocks] for name, blocks in read.items()}
     units = dict.fromkeys(entry for blocks in held.values() for entry in _entries(blocks))
     numbers = {entry: number for number, entry in enumerate(units)}
@@ -111,29 +108,18 @@ def blocks_of_target(
     yield from joined_blocks(tables, read)[target]
 
 
-def limited_data(
-    tables: LinkedTables, data: Mapping[str, object], notion: Notion, key: bytes | None = None
-) -> dict[str, object]:
-    """The records of each table, as many of each unit as count; all, where their number is public.
-
-    Which are chosen at random follows from the ``key``, which is the operating system's if not given.
-    """
+def limited_data(tables: LinkedTables, data: Mapping[str, object], notion: Notion) -> dict[str, object]:
+    """The records of each table, as many of each unit as count; all, where their number is public."""
     if tables.neighbors(notion).has_public_total:
         return dict(data)
-    key = key or LimitedRecords(None, tables.unit).key  # the same for all tables
+    key = LimitedRecords(None, tables.unit).key  # the same for all tables
     return {
         name: LimitedRecords(data[name], tables.unit, tables[name].records, tables[name].order, key) for name in tables
     }
 
 
 class OpenedTables:
-    """The records of all tables, opened for counting; DataError names the table.
-
-    Args:
-        tables: who is protected.
-        data: the records of each table, as `limited_data` gives them.
-        notion: which data sets are neighbors.
-    """
+    """The records of all tables, as `limited_data` gives them, opened for counting; DataError names the table."""
 
     def __init__(self, tables: LinkedTables, data: Mapping[str, object], notion: Notion) -> None:
         self._tables, self._has_all = tables, tables.neighbors(notion).has_public_total

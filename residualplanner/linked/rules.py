@@ -41,17 +41,11 @@ class UnitRecords(Protocol):
 
 @dataclass(frozen=True)
 class DerivedColumn(ABC):
-    """What all rules have: a table, a condition, and a label for units that have no record there.
+    """What all rules have."""
 
-    Attributes:
-        of: the name of the table whose records it is computed from.
-        where: the labels that these records must have, by the name of an attribute of theirs; all if not given.
-        absent: the label of units without a record in that table; by default that of 0, or of False.
-    """
-
-    of: str
-    where: Condition | None = None
-    absent: Label | None = None
+    of: str  # the name of the table whose records it is computed from
+    where: Condition | None = None  # which of these records; all if not given
+    absent: Label | None = None  # of units without a record in that table; by default that of 0, or of False
     kind: ClassVar[str]  # in files
     _words: ClassVar[str]  # the form of `words`
 
@@ -71,10 +65,9 @@ class DerivedColumn(ABC):
 
     @abstractmethod
     def code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
-        """The code in ``target`` of each number that `numbers` can give to a unit that has records.
+        """The code in ``target`` of each number that `numbers` can give to a unit with at most so many records.
 
-        The table has this domain, and at most so many records of a unit.  What is above the last number counts as that.
-        DomainError where a number has no code.
+        What is above the last number counts as that.  DomainError where a number has no code.
         """
 
     def numbers(self, records: UnitRecords, matches: NDArray[np.bool_], domain: Domain) -> IntArray:

@@ -266,10 +266,7 @@ def begun_ledger(path: PathLike | None, terms: Mapping[str, Any]) -> Ledger:
 
 
 def opened_ledger(ledger: Ledger | PathLike | None, terms: Mapping[str, Any]) -> Ledger:
-    """The ledger itself; the one in a file; or a new one, where there is no such file or none is named.
-
-    BudgetError where it states something other than what is expected, or there is none, and no budget to begin one.
-    """
+    """The ledger itself; the one in a file; or a new one; BudgetError where it states other terms than these."""
     if ledger is None:
         return begun_ledger(None, terms)
     if not isinstance(ledger, Ledger | str | os.PathLike):

@@ -287,25 +287,20 @@ def synthesize(
     """
     made = asdict(wanted)
     paths.require_free_records_path(path)
-    if len(files) == 2 and kinds.kind_of_path(files[0]) == kinds.SPEC:
-        require_files("synthesize", paths.RECORDS, files[1])
-        from residualplanner.shell.cli.releasing import run_stages
-        from residualplanner.shell.cli.spec.file import read_spec
-
-        run_stages(read_spec(files[0]), files[1], path, staging, output, made=made, dry_run=dry_run)
-        return
-    require_files("synthesize", paths.SPEC, spec)
+    from residualplanner.shell.cli import releasing
+    from residualplanner.shell.cli.spec.file import read_spec
     from residualplanner.shell.cli.spec.wanted import output_of
 
+    if len(files) == 2 and kinds.kind_of_path(files[0]) == kinds.SPEC:
+        require_files("synthesize", paths.RECORDS, files[1])
+        releasing.run_stages(read_spec(files[0]), files[1], path, staging, output, made=made, dry_run=dry_run)
+        return
+    require_files("synthesize", paths.SPEC, spec)
     if len(files) == 1 and (files[0] / "run.json").is_file():
-        from residualplanner.shell.cli.releasing import run_kept_stages
-
-        run_kept_stages(files[0], path, output_of(spec), output, made, dry_run=dry_run)
+        releasing.run_kept_stages(files[0], path, output_of(spec), output, made, dry_run=dry_run)
         return
     require_files("synthesize", paths.ANSWERS, *files)
-    from residualplanner.shell.cli.releasing import run_synthesize
-
-    run_synthesize(files, path, output_of(spec), output, made, dry_run=dry_run)
+    releasing.run_synthesize(files, path, output_of(spec), output, made, dry_run=dry_run)
 
 
 @_command

@@ -56,18 +56,7 @@ _INTEGERS = "Estimates are unbiased, so that some are negative.  Readers may wan
 
 
 def values_of_text(name: str, text: str) -> Attribute | None:
-    """The attribute whose values were typed: how many codes, labels with or without their meanings, or edges of bins.
-
-    None where nothing was typed.
-
-    Example:
-        >>> values_of_text("age", "85"), values_of_text("sex", "F, M"), values_of_text("x", " ")
-        (Attribute('age', size=85), Attribute('sex', labels=['F', 'M']), None)
-        >>> values_of_text("sex", "F=Women, M=Men").value_meanings, values_of_text("x", 'a, "b, c"').labels
-        (('Women', 'Men'), ('a', 'b, c'))
-        >>> values_of_text("age", "0 < 18 < 65 < 120").bins.labels
-        ('[0, 18)', '[18, 65)', '[65, 120]')
-    """
+    """The attribute whose values were typed: number of codes, labels, edges of bins; None where nothing was typed."""
     if "<" in text and '"' not in text:  # labels with this sign are in quotes
         edges = [edge.strip() for edge in text.split("<")]
         for edge in edges:

@@ -178,8 +178,7 @@ def telling_measurement(
 ) -> Iterator[None]:
     """Add to whatever the block raises what is on the disk by then, and what comes next.
 
-    Nothing is at ``measurement`` before.  A release writes the tables to ``folder``, too, to which ``options`` of
-    reconstruct belong.  A ledger that is not there before may be begun.
+    Nothing is at ``measurement`` before; a release writes tables to ``folder``, too, as reconstruct would with options.
     """
     begins = ledger is not None and ledger.is_to_be_begun
     try:

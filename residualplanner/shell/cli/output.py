@@ -71,10 +71,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print messages and errors as
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where the messages of a command go: a text for people, or for programs an event and facts as a line of JSON.
-
-    It is a group of options, too: what a command prints is said by these two.
-    """
+    """A group of options: where messages go, as text for people, or for programs as events with facts in JSON."""
 
     quiet: Quiet = False
     as_json: Json = False
@@ -112,10 +109,7 @@ class Output:
         event: str = "row",
         facts: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
-        """Print rows under headings: the first ``texts`` columns flush left, the rest, numbers, flush right.
-
-        For programs each row is an event, with ``facts`` in place of the strings where they are given.
-        """
+        """Print rows, the first ``texts`` columns flush left, others flush right; for programs ``facts`` of each."""
         if self.as_json:
             for row_facts in facts or [dict(zip(columns, row, strict=True)) for row in rows]:
                 self.say(event=event, **row_facts)
@@ -131,8 +125,7 @@ class Output:
     def progress(self, label: str, *, is_private: bool = False) -> "Iterator[Steps]":
         """Report the steps of the block once a second at most, and to programs the time that it took.
 
-        Where it is private, as records are read, programs are told at ten steps of the work that are the same whatever
-        the records are, and no time.
+        Where records are read it is private: programs are told at the same ten steps whatever these are, and no time.
         """
         start = last = time.monotonic()
         reached = 0

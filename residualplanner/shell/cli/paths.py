@@ -35,10 +35,7 @@ REPORTED: Expected = ("a plan, or the folder of a release", (kinds.PLAN, kinds.R
 
 
 def require_files(command: str, expected: Expected, *paths: Path | None) -> None:
-    """Raise FileNotFoundError or FileFormatError unless all that are given can be opened and may be what is wanted.
-
-    Of records the name alone decides: the content of their files is not looked at.
-    """
+    """Raise FileNotFoundError or FileFormatError unless all that are given can be opened and may be what is wanted."""
     words, kinds_that_pass = expected
     for path in filter(None, paths):
         if not path.exists():
@@ -46,7 +43,7 @@ def require_files(command: str, expected: Expected, *paths: Path | None) -> None
         if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
             raise FileFormatError(f"{path} cannot be read; check its permissions")
         if expected is RECORDS and kind_of_name(path) in (kinds.CSV, kinds.PARQUET, kinds.PACKAGE):
-            continue
+            continue  # the content of files of records is not looked at
         found = kind_of_path(path) or ("a file of another kind" if expected is RECORDS else None)
         if found is not None and found not in kinds_that_pass:
             raise FileFormatError(f"{path} is {found}; {command} wants {words}")
@@ -88,14 +85,11 @@ def require_folder_around(path: Path) -> None:
 
 
 def require_apart(output: Path, *others: Path) -> None:
-    """Raise ArgumentError unless outputs have paths of their own, and none is to be in the first, a new folder.
-
-    The folder is made at once with all that is in it, after the files: it could not be made if one were there.
-    """
+    """Raise ArgumentError unless outputs have paths of their own, and none is to be in the first, a new folder."""
     for one, other in combinations((output, *others), 2):
         if one.resolve() == other.resolve():
             raise ArgumentError(f"{other} would be two things at once; give each a name of its own")
-    for path in others:
+    for path in others:  # they are written first, and the folder has to be empty then
         if output.resolve() in path.resolve().parents:
             message = f"{path} is in the folder {output}, which has to be new or empty; name a file elsewhere"
             raise ArgumentError(message)
@@ -111,10 +105,7 @@ def require_kind_of_name(path: Path, kind: str, remedy: str) -> None:
 
 
 def require_free_plan_path(path: Path, errors: Path, *, force: bool) -> None:
-    """Raise FileExistsError, FileNotFoundError or FileFormatError unless a plan and its error table can be written.
-
-    With ``force`` they may replace others; another file, such as a measurement, a ledger or records, never is replaced.
-    """
+    """Raise FileExistsError, FileNotFoundError or FileFormatError unless a plan and its error table can be written."""
     for each, kind, is_ours in (
         (path, kinds.PLAN, lambda file: kind_of_path(file) == kinds.PLAN),
         (errors, "an error table", _is_error_table),

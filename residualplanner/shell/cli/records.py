@@ -56,10 +56,7 @@ class RecordsFile:
             raise DataError(f"{self.path}: {error}", column=error.column) from None
 
     def say_people(self, plan: Plan, output: Output) -> None:
-        """Say how many records of each person count, or that nothing checks it; nothing where each record is protected.
-
-        Nobody is protected whose records are more than the plan says, so that the latter is told, too.
-        """
+        """Say how many records of each person count, or that nothing checks it; nothing where each is protected."""
         most = plan.neighbors.records_per_person
         if self.people is not None:
             keep, order, person = self.people.keep or most, self.people.order, self.people.person

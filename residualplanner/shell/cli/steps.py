@@ -129,11 +129,7 @@ def say_writing(path: Path | str, text: str, output: Output, *, size: int) -> No
 def say_rehearsed(
     efforts: Sequence[tuple[float, float, int]], path: Path, output: Output, *, is_counting: bool = False
 ) -> None:
-    """Say what steps would take together, that it was a rehearsal, and whether the disk has room.
-
-    Of each step there are its seconds, its memory and its disk, both in bytes; not the time of the counting, as that
-    depends on the records.
-    """
+    """Say what steps would take, each so many seconds without the counting, bytes of memory and bytes of disk."""
     seconds, memory = sum(each[0] for each in efforts), max((each[1] for each in efforts), default=0)
     if memory:
         counting, memory = " in addition to the counting" if is_counting else "", memory + _AT_REST

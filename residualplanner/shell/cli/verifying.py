@@ -16,9 +16,6 @@ def run_verify(source: Path, tables: Sequence[str], output: Output) -> None:
     """Say what is verified, a line for each claim; typer.Exit with 1 where something is wrong, which is always said.
 
     Unless some are named, or lines are for programs, tables of which the same is found have one line together.
-
-    Of a folder without the file of its plan, and of a file of another kind, nothing is verified: errors as those of
-    `require_files`.  ArgumentError where it has no such table.
     """
     if not (source / "release.plan").exists():
         paths.require_files("verify", paths.REPORTED, source)

@@ -232,10 +232,7 @@ def plan_of_part(plan: Plan, part: Workload) -> Plan:
 
 
 def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> Plan:
-    """The plan with the privacy cost times ``factor``, and all variances divided by it.
-
-    For losses in proportion to the noise it is what `select` makes of that budget, by default the least that covers it.
-    """
+    """The plan with the privacy cost times ``factor``, and all variances divided by it; by default the least budget."""
     # its cost is known only once it is made, so a budget that is surely enough stands in for the least one
     loose = replace(
         plan,

@@ -89,6 +89,16 @@ def test_options_take_the_place_of_answers(records, option):
     assert "column 'sex' has values outside its schema" not in released.output
 
 
+def test_a_label_in_quotes_may_have_a_comma_and_bins_have_the_labels_that_are_told(records):
+    words = ["--header", "--values", "age=0 < 18 < 65 < 120", "--values", 'sex=a, "b, c"', "--values", "name= "]
+    spec = records.with_name("spec.toml")
+    result = outcome("start", records, *words, "--quiet", "-o", spec)
+    assert result.exit_code == 0, result.output
+    read = tomllib.loads(spec.read_text())["domain"]
+    assert (read["sex"], read["age"]["labels"]) == (["a", "b, c"], ["[0, 18)", "[18, 65)", "[65, 120]"])
+    assert "name" not in read
+
+
 def test_what_is_given_is_not_asked_for_and_a_codebook_needs_no_values(tmp_path):
     frame = DataFrame({"sex": [1.0, 2.0]})
     pyreadstat.write_sav(frame, str(tmp_path / "a.sav"), variable_value_labels={"sex": {1: "female", 2: "male"}})

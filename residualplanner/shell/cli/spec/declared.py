@@ -54,11 +54,7 @@ class Declared:
 
 
 def _of_values(name: str, meaning_of: Mapping[str, str]) -> Declared:
-    """A column whose values are listed, each with its meaning or nothing.
-
-    If all values are integers in their usual spelling, they are integers, and 0, 1, .. are codes; "true" and "false"
-    are booleans; all others are strings, as which the values in CSV files are matched.
-    """
+    """A column whose values are listed, each with its meaning or nothing; 0, 1, .. without meanings are codes."""
     labels: list[Any] = list(meaning_of)
     if {value.lower() for value in labels} == set(_TRUTH):
         labels = [_TRUTH[value.lower()] for value in labels]
@@ -229,15 +225,7 @@ Row = dict[str, str]
 
 
 def read_dictionary(path: Path) -> list[Declared]:
-    """The columns that a data dictionary describes.
-
-    Its first line names its columns, in any order and known spelling; others are passed over.  It has either a row for
-    each value of each column (name, value, and maybe label; a name that is left out is the one above), or a row for
-    each column (name, and some of type, min, max, values, bins, size; label is its title).  Either may have title,
-    unit, source and note, which hold for the whole column.  Lists are separated by "|", ";" or ",", and may give
-    meanings: "1=female; 2=male" or "1, female | 2, male".  A row without a value, but with a label such as "Not
-    stated", is for missing entries; other such rows become notes.
-    """
+    """The columns that a data dictionary describes, in one of the forms of docs/command-line.md."""
     rows = _rows(path)
     header = next(rows, (1, {}))[1]
     if "name" in header and "value" in header:

@@ -50,8 +50,7 @@ def with_ledger(text: str, name: str) -> str:
 def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool = False) -> StartingSpec:
     """A spec for what ``path`` describes: a domain in JSON, another spec, a data dictionary, or records.
 
-    Of a CSV file nothing but the first line is read unless it is a dictionary; only ``has_header`` tells that this line
-    holds names, not a record.
+    Of a CSV file that is no dictionary nothing but the first line is read, and only if it is said to be a header.
     """
     kind = kind_of_name(path)
     if is_dictionary and path.suffix.lower() != ".csv":
@@ -99,10 +98,7 @@ def where_text(path: Path, source: Path) -> str:
 def spec_text(
     domain: Domain, names: Iterable[str] | None = None, *, up_to: int = 2, max_cells: int | None = None
 ) -> str:
-    """A spec with this domain: tables of at most so many attributes and cells, and defaults for everything else.
-
-    Of the names, by default those of the domain, the ones that are not in it are still to be declared.
-    """
+    """A spec with this domain, and defaults for all else; names that are not in the domain are still to be declared."""
     known = {attribute.name: attribute for attribute in domain.attributes}
     columns = [declared.Declared(name, known.get(name)) for name in names or known]
     lines = [line for column in columns for line in column.lines()]
