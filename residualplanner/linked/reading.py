@@ -30,8 +30,6 @@ T = TypeVar("T")
 
 #: How many records of a unit count where all do.
 _ALL = 2**40
-#: A record batch or small frame, with the position of its table.
-NumberedBatch = tuple[int, Any]
 
 
 class KeptRecords:
@@ -97,9 +95,9 @@ def joined_blocks(tables: LinkedTables, read: Mapping[str, Iterable[CodedBlock]]
 
 
 def blocks_of_target(
-    tables: LinkedTables, contributions: Mapping[str, Contributions], target: str, batches: Iterable[NumberedBatch]
+    tables: LinkedTables, contributions: Mapping[str, Contributions], target: str, batches: Iterable[tuple[int, Any]]
 ) -> Iterator[CodedBlock]:
-    """The records of the target, from those of some units in all tables that are read, at a worker."""
+    """The records of the target, from those of some units in all tables, each batch with its table's position."""
     held: dict[str, list[Any]] = {name: [] for name in contributions}
     names = [*held]
     for number, batch in batches:

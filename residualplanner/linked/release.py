@@ -32,8 +32,6 @@ from residualplanner.release.release import Release
 _FORMAT = "residualplanner/linked-release"
 #: The file that says what is in the folder, for programs; the page for people; and the file of each release.
 _MANIFEST, _PAGE, _OF_RELEASE = "linked.json", "README.md", "manifest.json"
-#: How many bytes the first may have.
-_LIMIT = 2**24
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,7 +157,7 @@ def load(folder: PathLike) -> LinkedRelease:
         raise FileFormatError(f"{path} is missing: this is no release of several tables; load_tables reads one of one")
     refuse = partial("{}: {}; copy the folder again, or save the release again".format, path)
     try:
-        stated = parse_json(limited_bytes(path, _LIMIT, name=path).decode("ascii"))
+        stated = parse_json(limited_bytes(path, 2**24, name=path).decode("ascii"))
         found = _of_manifest(Path(folder), stated)
         if json.dumps(found._manifest(Path(folder))) != json.dumps(stated):
             raise FileFormatError("it says something else than the tables beside it")

@@ -24,8 +24,6 @@ from residualplanner.method.domain.labels import Label, plain_label
 
 #: How many different sums there may be.
 _MOST_SUMS = 10**6
-#: The labels that records may have, by the name of an attribute.
-Condition = Mapping[str, Sequence[Label]]
 
 
 class UnitRecords(Protocol):
@@ -44,7 +42,7 @@ class DerivedColumn(ABC):
     """What all rules have."""
 
     of: str  # the name of the table whose records it is computed from
-    where: Condition | None = None  # which of these records; all if not given
+    where: Mapping[str, Sequence[Label]] | None = None  # the labels of these by attribute; all if not given
     absent: Label | None = None  # of units without a record in that table; by default that of 0, or of False
     kind: ClassVar[str]  # in files
     _words: ClassVar[str]  # the form of `words`

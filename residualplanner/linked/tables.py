@@ -7,8 +7,8 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, cast
 
-from residualplanner.ground.checks import is_integer, is_unicode, value_text
-from residualplanner.ground.errors import DomainError, WorkloadError
+from residualplanner.ground.checks import is_unicode, require_integer, value_text
+from residualplanner.ground.errors import DomainError
 from residualplanner.ground.words import count_text, suggestion
 from residualplanner.linked.rules import DerivedColumn
 from residualplanner.method.domain.domain import Domain, remarks_of
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 #: What a table may be called: its folder is called so, too.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
-#: A computed column: the name of its table, and its own.
-Column = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +51,7 @@ class LinkedTable:
 
     def __post_init__(self) -> None:
         require_workload("LinkedTable", self.workload)
-        if not is_integer(self.records, least=1):
-            raise WorkloadError(f"records must be an integer, at least 1, got {value_text(self.records)}")
-        object.__setattr__(self, "records", int(self.records))
+        object.__setattr__(self, "records", require_integer("records", self.records))
         if not isinstance(self.derived, Mapping):
             raise DomainError('derived must be a mapping, such as {"size": CountOf("persons")}')
         object.__setattr__(self, "derived", dict(self.derived))
@@ -174,8 +170,8 @@ class LinkedTables:
         return f"<LinkedTables by {self.unit!r}: {self._limits}>"
 
     @cached_property
-    def derived(self) -> tuple[Column, ...]:
-        """The computed columns, each after those that it is computed from; DomainError where there is a circle."""
+    def derived(self) -> tuple[tuple[str, str], ...]:
+        """The computed columns, tables and names, each after those it is computed from; DomainError in a circle."""
         rules = {(name, column): rule for name in self for column, rule in self[name].derived.items()}
         needs = {key: {(rule.of, read) for read in rule.reads} & rules.keys() for key, rule in rules.items()}
         try:

@@ -8,8 +8,6 @@ from residualplanner.method.privacy import Budget, approx_dp, gdp, pcost, requir
 #: By the names of its numbers what makes a budget.
 _BUDGETS: dict[tuple[str, ...], Callable[..., Budget]] = {("epsilon", "delta"): approx_dp}
 _BUDGETS |= {(make.__name__,): make for make in (zcdp, gdp, pcost)}
-#: How much of a text is shown.
-_LONGEST = 80
 
 
 def budget_of_text(text: str) -> Budget:
@@ -18,7 +16,7 @@ def budget_of_text(text: str) -> Budget:
     make = _BUDGETS.get(tuple(name.strip() for name, _, _ in parts))
     if make is None:
         forms = "zcdp=1, pcost=1 or epsilon=1,delta=1e-9"
-        raise BudgetError(f"a budget is written as {forms}, with decimal points; got {text[:_LONGEST]!r}")
+        raise BudgetError(f"a budget is written as {forms}, with decimal points; got {text[:80]!r}")
     budget = make(*(value.strip() for _, _, value in parts))
     require_discrete(budget, spelled=typed_text)
     return budget

@@ -29,8 +29,6 @@ from residualplanner.shell.cli.spec.tables import UNDECLARED
 
 T = TypeVar("T")
 
-#: The label of missing entries where a column was named without one.
-_NOT_STATED = "Not stated"
 _NUMBER = re.compile(r"-?([0-9]+(\.[0-9]+)?|inf)")
 _HOW_TO_DECLARE = """\
 Which values can each column take?  Labels: F, M, or with what they mean: F=Women, M=Men; "b, c" where one has a
@@ -240,7 +238,7 @@ def _missing(given: Sequence[str] | None, questions: _Questions, known: Mapping[
 
     def read(*texts: str) -> dict[str, str]:
         pairs = [each.partition("=") for each in texts if each.strip()]
-        found = {name.strip(): label.strip() or _NOT_STATED for name, _, label in pairs}
+        found = {name.strip(): label.strip() or "Not stated" for name, _, label in pairs}
         for name, label in found.items():
             if name not in known:
                 columns = listed(known, 20)

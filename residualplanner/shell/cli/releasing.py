@@ -45,11 +45,6 @@ from residualplanner.shell.cli.spec.wanted import WantedOutput, output_of
 from residualplanner.shell.cli.steps import say_reading, say_rehearsed
 from residualplanner.shell.cli.words import say_measured, say_records, say_release, say_workload
 
-#: How many times as large tables are as CSV or workbooks as they are as Parquet, at least.
-_AS_TEXT = 4
-#: How many bytes a cell takes in parts.
-_IN_PARTS = 8.25
-
 
 @dataclass(frozen=True, slots=True)
 class WriteTables:
@@ -86,8 +81,9 @@ class WriteTables:
         """Say how large the folder would be."""
         workload, estimate = self.plan.workload, resource_estimate(self.plan.workload)
         file_format = self.wanted.table.file_format(workload)
-        sizes = {"parquet": estimate.disk_bytes, PARTS_FORMAT: _IN_PARTS * estimate.cells}
-        size = int(sizes.get(file_format, _AS_TEXT * estimate.disk_bytes)) + rehearsal.measurement_bytes(self.plan)
+        sizes = {"parquet": estimate.disk_bytes, PARTS_FORMAT: 8.25 * estimate.cells}
+        as_text = 4 * estimate.disk_bytes  # CSV and workbooks are at least so much larger than Parquet
+        size = int(sizes.get(file_format, as_text)) + rehearsal.measurement_bytes(self.plan)
         tables = f"{count_text(len(workload), 'table')} as {file_format}"
         text = f"{tables}, some {bytes_text(size)} with the measurement and their metadata"
         rehearsal.say_writing(self.path, text, self.output, size=size)

@@ -22,8 +22,6 @@ from residualplanner.shell.cli.output import Output
 
 #: The numbers of sets of attributes, and of cells, above which it is stated in advance what a plan needs.
 LARGE_SETS, LARGE_CELLS = 100_000, 10_000_000
-#: The number of seconds above which planning is announced.
-LONG_PLANNING = 5.0
 #: The most cells of a table: it is made and written as a whole.
 TABLE_LIMIT = 2**28
 #: The memory of the program before it works on anything, in bytes: measured, and rounded up.
@@ -40,7 +38,7 @@ def say_sizes(workload: Workload, output: Output, *, memory: int | None = None, 
     """Say what a workload needs, if that is much: where all is held at once, unless there is a limit."""
     planning = resource_estimate(workload, bases=bases)
     measuring = planning if memory is None else resource_estimate(workload, memory=memory)
-    if planning.residual_sets > LARGE_SETS or planning.planning_seconds > LONG_PLANNING:
+    if planning.residual_sets > LARGE_SETS or planning.planning_seconds > 5:
         taking = f"{seconds_text(planning.planning_seconds)} and {bytes_text(planning.planning_bytes)} of memory"
         text = f"{planning.residual_sets:,} sets of attributes; planning takes {taking}"
         output.fact("Size", text, sets=planning.residual_sets, bytes=planning.planning_bytes)

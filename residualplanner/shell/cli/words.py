@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 #: How readers find the tables of a folder, by its format, where each does not have a file.
 _WHICH = {PARTS_FORMAT: "tables.parquet says which part holds", BOOK_FORMAT: "index.csv says which sheet is"}
-#: How many attributes of each family of bases are named.
-_NAMED = 5
 #: How many rows of an error table are printed.
 _ROWS = 10
 #: How many records the groups have whose means are told of, and how many tables of means.
@@ -70,7 +68,7 @@ def say_plan(plan: Plan, output: Output) -> None:
         for position in np.flatnonzero(plan.workload.uses.any(axis=1)).tolist():
             family = plan.strategy.of_attributes[position].family.replace("_", " ")
             families.setdefault(family, []).append(plan.domain.names[position])
-        texts = (f"{family} for {listed(names, _NAMED)}" for family, names in sorted(families.items()))
+        texts = (f"{family} for {listed(names, 5)}" for family, names in sorted(families.items()))
         output.fact("Bases", "; ".join(texts))
     rmse, worst, unit = plan.rmse, math.sqrt(plan.max_variance), plan.domain.unit
     sums = "; errors of sums in units of the largest amount" if plan.workload.has_sums else ""

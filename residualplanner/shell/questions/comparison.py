@@ -25,9 +25,6 @@ from residualplanner.publish.pictures.plots import fairness_figure
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The columns of errors that are compared.
-_MEASURES = ("std_err", "max_std_err", "moe")
-
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Comparison:
@@ -101,7 +98,7 @@ def compare(plans: Mapping[str, Plan] | Sequence[Plan], level: float = 0.95) -> 
     for name, plan in named.items():
         numbers = restriction(plan, union)
         errors[name] = plan_of_part(plan, union.take(numbers)).errors(level).set_index(numbers)
-    rows, pairs = range(len(union)), product(_MEASURES, errors)
+    rows, pairs = range(len(union)), product(("std_err", "max_std_err", "moe"), errors)
     queries = pd.DataFrame({(measure, name): errors[name][measure].reindex(rows) for measure, name in pairs})
     texts = [table[["query", "kinds", "cells", "order"]].astype({"kinds": object}) for table in errors.values()]
     index = reduce(pd.DataFrame.combine_first, texts)

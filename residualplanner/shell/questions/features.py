@@ -19,8 +19,6 @@ from residualplanner.method.workload.workload import Workload
 
 #: So many draws in succession that are left out, or came before, end the search for another set.
 _TRIES = 10**5
-#: So many draws are made together.
-_BATCH = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -222,16 +220,15 @@ def sample_sets(
     if max_cells is not None and not checks.float_of(max_cells) > 0:
         raise WorkloadError(f"max_cells must be positive, or None, got {checks.value_text(max_cells)}")
     _require_seed(seed)
-    for name, value in (("order", order), ("count", count)):
-        if not checks.is_integer(value, least=1):
-            raise WorkloadError(f"{name} must be an integer, at least 1, got {checks.value_text(value)}")
+    checks.require_integer("order", order)
+    checks.require_integer("count", count)
     domain = distribution.domain
     if order > len(domain):
         raise WorkloadError(f"order={order}, but the domain has only {count_text(len(domain), 'attribute')}")
     if not replace and count > math.comb(len(domain), order):
         raise WorkloadError(f"there are {math.comb(len(domain), order):,} sets of {order} attributes; ask for no more")
     generator = np.random.default_rng(seed)
-    batches = (np.sort(_draws(distribution.masses, order, _BATCH, generator), axis=1) for _ in repeat(None))
+    batches = (np.sort(_draws(distribution.masses, order, 256, generator), axis=1) for _ in repeat(None))
     found, drawn = set[tuple[str, ...]](), list[tuple[str, ...]]()
     for tries, one in enumerate(draw for batch in batches for draw in batch.tolist()):
         names = tuple(domain.names[position] for position in one)
