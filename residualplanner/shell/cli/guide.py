@@ -4,7 +4,6 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -117,49 +116,42 @@ def _understood(name: str, attribute: Attribute | None) -> str:
     return f"{name}: {count_text(len(shown), 'label')}: {listed(shown, 8)}.{numbers}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Questions:
-    """The questions to somebody at a terminal; a program, or a user of --quiet, gets the defaults."""
+def _is_silent(output: Output) -> bool:
+    """Whether there is nobody to answer: a program, or a user of --quiet, gets the defaults."""
+    return output.quiet or output.as_json
 
-    output: Output
 
-    @property
-    def is_silent(self) -> bool:
-        """Whether there is nobody to answer."""
-        return self.output.quiet or self.output.as_json
-
-    def answer(
-        self, given: T | None, explanation: str, question: str, default: str | None, read: Callable[[str], T]
-    ) -> T:
-        """What was given; or the answer, once it can be read; or the default where there is nobody to answer."""
-        if given is not None:
-            return given
-        if self.is_silent and default is not None:
-            return read(default)
-        if explanation:
-            self.output.say(f"\n{explanation}")
-        while True:
-            reply = typer.prompt(question, default=default, show_default=default not in (None, ""))
-            try:
-                return read(str(reply))
-            except ResidualPlannerError as error:
-                self.output.say(str(error))
+def _answer(
+    output: Output, given: T | None, explanation: str, question: str, default: str | None, read: Callable[[str], T]
+) -> T:
+    """What was given; or the answer, once it can be read; or the default where there is nobody to answer."""
+    if given is not None:
+        return given
+    if _is_silent(output) and default is not None:
+        return read(default)
+    if explanation:
+        output.say(f"\n{explanation}")
+    while True:
+        reply = typer.prompt(question, default=default, show_default=default not in (None, ""))
+        try:
+            return read(str(reply))
+        except ResidualPlannerError as error:
+            output.say(str(error))
 
 
 def run_start(
     source: Path, path: Path, given: GuideOptions, output: Output, *, is_dictionary: bool, has_header: bool
 ) -> None:
     """Write a spec, its plan, and a page on this, from answers or options."""
-    questions = _Questions(output)
-    if kind_of_name(source) == CSV and not (is_dictionary or has_header or questions.is_silent):
-        is_dictionary, has_header = _what_csv_is(questions)
+    if kind_of_name(source) == CSV and not (is_dictionary or has_header or _is_silent(output)):
+        is_dictionary, has_header = _what_csv_is(output)
     start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header)
     typed = _typed_values(given.values or [], start.undeclared)
-    values = _all_values(questions, typed, start.undeclared)
+    values = _all_values(output, typed, start.undeclared)
     text = _with_values(with_ledger(start.text, f"{path.stem}.ledger"), values)
     known = dict(start.declared) | {name: each for name, each in values.items() if each is not None}
-    text = _with_missing(text, known, _missing(given.missing, questions, known))
-    text = _with_choices(text, given, questions)
+    text = _with_missing(text, known, _missing(given.missing, output, known))
+    text = _with_choices(text, given, output)
     with write_atomically(path) as file:
         file.write(text.encode("utf-8"))
     again = command_text("plan", path, "--force")
@@ -171,7 +163,7 @@ def run_start(
     output.next((command_text("release", path, "DATA", "-o", path.stem), "reads the records and spends the budget"))
 
 
-def _what_csv_is(questions: _Questions) -> tuple[bool, bool]:
+def _what_csv_is(output: Output) -> tuple[bool, bool]:
     words = {"d": (True, False), "h": (False, True)}
 
     def read(answer: str) -> tuple[bool, bool]:
@@ -184,7 +176,7 @@ def _what_csv_is(questions: _Questions) -> tuple[bool, bool]:
         "A CSV file may describe columns (a data dictionary, of which all is read), or hold records below a header,\n"
         "of which nothing but the names is read: values are declared from public knowledge, never from records."
     )
-    return questions.answer(None, explanation, "Which is it: (d)ictionary, or records below a (h)eader", None, read)
+    return _answer(output, None, explanation, "Which is it: (d)ictionary, or records below a (h)eader", None, read)
 
 
 def _typed_values(texts: Sequence[str], undeclared: Sequence[str]) -> dict[str, Attribute | None]:
@@ -203,11 +195,11 @@ def _typed_values(texts: Sequence[str], undeclared: Sequence[str]) -> dict[str, 
 
 
 def _all_values(
-    questions: _Questions, typed: Mapping[str, Attribute | None], names: Sequence[str]
+    output: Output, typed: Mapping[str, Attribute | None], names: Sequence[str]
 ) -> dict[str, Attribute | None]:
     """The values of columns, as typed or answered; what was understood is said, and how to answer once."""
     unknown = [name for name in names if name not in typed]
-    if unknown and questions.is_silent:  # a column is left out by somebody, not by default
+    if unknown and _is_silent(output):  # a column is left out by somebody, not by default
         columns = names_text("column", unknown, "has", "have")
         each = f"--values {unknown[0]}=VALUES, or --values {unknown[0]}= to leave it out"
         raise ArgumentError(f"{columns} no declared values, and there is nobody to ask; add for each {each}")
@@ -218,9 +210,9 @@ def _all_values(
             found[name] = typed[name]
         else:
             read = partial(values_of_text, name)
-            found[name] = questions.answer(None, explanation, f"Values of {name}", "", read)
+            found[name] = _answer(output, None, explanation, f"Values of {name}", "", read)
             explanation = ""
-        questions.output.say(_understood(name, found[name]))
+        output.say(_understood(name, found[name]))
     return found
 
 
@@ -233,7 +225,7 @@ def _with_values(text: str, values: Mapping[str, Attribute | None]) -> str:
     return text.replace(TO_FILL_IN, "")
 
 
-def _missing(given: Sequence[str] | None, questions: _Questions, known: Mapping[str, Attribute]) -> dict[str, str]:
+def _missing(given: Sequence[str] | None, output: Output, known: Mapping[str, Attribute]) -> dict[str, str]:
     """By column the label under which missing entries are counted, or "drop"."""
 
     def read(*texts: str) -> dict[str, str]:
@@ -255,10 +247,10 @@ def _missing(given: Sequence[str] | None, questions: _Questions, known: Mapping[
         f"which\nlabel it is counted, as edu=Not stated, income=drop (left out of all tables).{said}  Press Enter for "
         "none."
     )
-    found = questions.answer(None, explanation, "Columns with missing entries", "", lambda text: read(*_entries(text)))
+    found = _answer(output, None, explanation, "Columns with missing entries", "", lambda text: read(*_entries(text)))
     for name, label in found.items():
         words = "left out of all tables" if label == "drop" else f"counted under {label!r}"
-        questions.output.say(f"{name}: records without an entry are {words}.")
+        output.say(f"{name}: records without an entry are {words}.")
     return found
 
 
@@ -273,15 +265,15 @@ def _with_missing(text: str, known: Mapping[str, Attribute], rules: Mapping[str,
     return text
 
 
-def _with_choices(text: str, given: GuideOptions, questions: _Questions) -> str:
+def _with_choices(text: str, given: GuideOptions, output: Output) -> str:
     """The spec with what is chosen of tables, protection and budgets in place of the defaults of its template."""
-    order = questions.answer(given.up_to, _TABLES, "Columns of a table", "2", _positive)
-    records = questions.answer(given.records_per_person, _PERSONS, "Records of a person", "1", _positive)
+    order = _answer(output, given.up_to, _TABLES, "Columns of a table", "2", _positive)
+    records = _answer(output, given.records_per_person, _PERSONS, "Records of a person", "1", _positive)
     typed = None if given.budget is None else budget_of_text(given.budget)
     epsilons = [rounded_up(zcdp(rho).epsilon(_DELTA)) for rho in ("0.5", "0.1")]
-    budget = questions.answer(typed, _BUDGETS.format(*epsilons), "Budget", "zcdp=0.5", budget_of_text)
-    ledger = _ledger(given.ledger_budget, questions, budget)
-    has_integers = questions.answer(given.nonnegative, _INTEGERS, "Integers without a negative one (y/n)", "n", _yes)
+    budget = _answer(output, typed, _BUDGETS.format(*epsilons), "Budget", "zcdp=0.5", budget_of_text)
+    ledger = _ledger(given.ledger_budget, output, budget)
+    has_integers = _answer(output, given.nonnegative, _INTEGERS, "Integers without a negative one (y/n)", "n", _yes)
     replaced = {
         'budget = { zcdp = "0.5" }\n': f"budget = {table_text(budget)}\n",
         'budget = { zcdp = "1" } }': f"budget = {table_text(ledger)} }}",
@@ -298,7 +290,7 @@ def _with_choices(text: str, given: GuideOptions, questions: _Questions) -> str:
     return text
 
 
-def _ledger(typed: str | None, questions: _Questions, budget: Budget) -> Budget:
+def _ledger(typed: str | None, output: Output, budget: Budget) -> Budget:
     """The budget of the ledger, for all releases from the same records; what it allows is said."""
 
     def read(text: str) -> Budget:
@@ -308,9 +300,9 @@ def _ledger(typed: str | None, questions: _Questions, budget: Budget) -> Budget:
         return found
 
     given = None if typed is None else read(typed)
-    found = questions.answer(given, _LEDGERS, "Budget of the ledger", typed_text(budget), read)
+    found = _answer(output, given, _LEDGERS, "Budget of the ledger", typed_text(budget), read)
     releases = count_text(found.pcost_exact // budget.pcost_exact, "release")
-    questions.output.say(f"Ledger: {typed_text(found)} in all allows {releases} of {typed_text(budget)}.")
+    output.say(f"Ledger: {typed_text(found)} in all allows {releases} of {typed_text(budget)}.")
     return found
 
 

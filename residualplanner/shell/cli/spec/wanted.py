@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from residualplanner.fits.nonnegative.facts import StatedTable, StatedZeros
 from residualplanner.fits.nonnegative.nonnegative import Adjustments
 from residualplanner.ground.checks import open_regular
-from residualplanner.ground.errors import BudgetError, FileFormatError, ResidualPlannerError, WorkloadError
+from residualplanner.ground.errors import BudgetError, FileFormatError, WorkloadError
 from residualplanner.ground.margins import require_level
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.losses import MaxVariance, SumOfVariances
@@ -267,10 +267,8 @@ def _stated(table: KnownTable, where: str, domain: Domain, spec: SpecFile | None
     query = query_of_spec(table.query, {}, where, spec=spec)
     counts: Any = table.counts
     if table.file is not None:
-        try:
+        with located(where):
             counts = _counts_of_file(file_beside(spec, table.file), query, domain)
-        except ResidualPlannerError as error:
-            raise WorkloadError(f"{where}: {error}") from None
     return StatedTable(query, counts, where)
 
 
