@@ -38,6 +38,9 @@ _FORMS = (
     "write labels with commas between them, as F, M; numbers as the edges of bins, 0 < 18 < 65; codes 0, 1, .. as how "
     "many, 85; amounts to be summed in the spec alone, as { numeric = { low = 0, high = 100000 } }"
 )
+_MISSING = """\
+Entries may be missing.  A record without one is refused, and the release with it, unless the spec says under which
+label it is counted, as edu=Not stated, income=drop (left out of all tables).{}  Press Enter for none."""
 _TABLES = "Tables: all that cross up to so many columns, and the total.  The more tables, the more noise in each."
 _PERSONS = "What is protected: a person with up to so many records.  1 where each record is of another person."
 #: At which delta a budget is explained.
@@ -150,7 +153,7 @@ def run_start(
     values = _all_values(output, typed, start.undeclared)
     text = _with_values(with_ledger(start.text, f"{path.stem}.ledger"), values)
     known = dict(start.declared) | {name: each for name, each in values.items() if each is not None}
-    text = _with_missing(text, known, _missing(given.missing, output, known))
+    text = _with_missing(text, known, given.missing, output)
     text = _with_choices(text, given, output)
     with write_atomically(path) as file:
         file.write(text.encode("utf-8"))
@@ -225,8 +228,8 @@ def _with_values(text: str, values: Mapping[str, Attribute | None]) -> str:
     return text.replace(TO_FILL_IN, "")
 
 
-def _missing(given: Sequence[str] | None, output: Output, known: Mapping[str, Attribute]) -> dict[str, str]:
-    """By column the label under which missing entries are counted, or "drop"."""
+def _with_missing(text: str, known: Mapping[str, Attribute], given: Sequence[str] | None, output: Output) -> str:
+    """The spec with labels under which missing entries of columns are counted, or "drop"."""
 
     def read(*texts: str) -> dict[str, str]:
         pairs = [each.partition("=") for each in texts if each.strip()]
@@ -239,26 +242,17 @@ def _missing(given: Sequence[str] | None, output: Output, known: Mapping[str, At
         return found
 
     if given is not None:
-        return read(*given)
-    stated = [name for name, attribute in known.items() if attribute.missing != "error"]
-    said = f"  {listed(stated, 8)}: declared already." if stated else ""
-    explanation = (
-        "Entries may be missing.  A record without one is refused, and the release with it, unless the spec says under "
-        f"which\nlabel it is counted, as edu=Not stated, income=drop (left out of all tables).{said}  Press Enter for "
-        "none."
-    )
-    found = _answer(output, None, explanation, "Columns with missing entries", "", lambda text: read(*_entries(text)))
-    for name, label in found.items():
-        words = "left out of all tables" if label == "drop" else f"counted under {label!r}"
-        output.say(f"{name}: records without an entry are {words}.")
-    return found
-
-
-def _with_missing(text: str, known: Mapping[str, Attribute], rules: Mapping[str, str]) -> str:
-    """The spec with what becomes of missing entries of columns."""
-    for name, rule in rules.items():
-        before, after = known[name], declared.with_missing(known[name], rule)
-        key = declared.key_text(name)
+        rules = read(*given)
+    else:
+        stated = [name for name, attribute in known.items() if attribute.missing != "error"]
+        said = f"  {listed(stated, 8)}: declared already." if stated else ""
+        asked = "Columns with missing entries"
+        rules = _answer(output, None, _MISSING.format(said), asked, "", lambda text: read(*_entries(text)))
+        for name, label in rules.items():
+            words = "left out of all tables" if label == "drop" else f"counted under {label!r}"
+            output.say(f"{name}: records without an entry are {words}.")
+    for name, label in rules.items():
+        key, before, after = declared.key_text(name), known[name], declared.with_missing(known[name], label)
         line = f"\n{key} = {declared.attribute_text(before)}\n"
         assert line in text, name
         text = text.replace(line, f"\n{key} = {declared.attribute_text(after)}\n", 1)
