@@ -1,7 +1,5 @@
 """The gate of several tables about the same units: it counts all, charges once, and draws the noise of all.
 
-What leaves it are noisy answers of each table, and what may be claimed for all of them.
-
 Source: eqs. (145) and (146).
 """
 

@@ -62,13 +62,13 @@ class DerivedColumn(ABC):
         object.__setattr__(self, "absent", None if self.absent is None else _stated(self.absent))
 
     @abstractmethod
-    def code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
-        """The code in ``target`` of each number that `numbers` can give to a unit with at most so many records.
+    def _code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
+        """The code in ``target`` of each number that `_numbers` can give to a unit with at most so many records.
 
         What is above the last number counts as that.  DomainError where a number has no code.
         """
 
-    def numbers(self, records: UnitRecords, matches: NDArray[np.bool_], domain: Domain) -> IntArray:
+    def _numbers(self, records: UnitRecords, matches: NDArray[np.bool_], domain: Domain) -> IntArray:
         """For each unit a number, from 0 on, from those of its records that match: how many they are."""
         del domain
         return np.bincount(records.units[matches], minlength=records.unit_count)
@@ -98,7 +98,7 @@ class DerivedColumn(ABC):
             if domain[name].numeric is not None:
                 raise DomainError(f"{name!r} has amounts; declare Bins to compute {target.name!r} from it")
         self._allowed(domain)
-        self.code_of_number(target, domain, records)
+        self._code_of_number(target, domain, records)
         self._code_of_absent(target, domain, records)
 
     def per_unit(self, target: Attribute, domain: Domain, most: int, records: UnitRecords) -> IntArray:
@@ -106,8 +106,8 @@ class DerivedColumn(ABC):
         matches = np.ones(len(records.units), dtype=np.bool_)
         for name, allowed in self._allowed(domain).items():
             matches &= allowed[records.codes(name)]
-        lookup = self.code_of_number(target, domain, most)
-        numbers = np.minimum(self.numbers(records, matches, domain), len(lookup) - 1)
+        lookup = self._code_of_number(target, domain, most)
+        numbers = np.minimum(self._numbers(records, matches, domain), len(lookup) - 1)
         is_there = np.bincount(records.units, minlength=records.unit_count) > 0
         return np.where(is_there, lookup[numbers], self._code_of_absent(target, domain, most))
 
@@ -117,7 +117,7 @@ class DerivedColumn(ABC):
 
     def _code_of_absent(self, target: Attribute, domain: Domain, records: int) -> int:
         if self.absent is None:
-            return int(self.code_of_number(target, domain, records)[0])
+            return int(self._code_of_number(target, domain, records)[0])
         return target.code_of_label(self.absent)
 
     def _allowed(self, domain: Domain) -> dict[str, NDArray[np.bool_]]:
@@ -149,8 +149,7 @@ class CountOf(DerivedColumn):
     kind: ClassVar[str] = "count"
     _words: ClassVar[str] = "the number of records in {0.of!r}{0.condition}"
 
-    def code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
-        """The codes of 0 up to the most records."""
+    def _code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
         del domain
         return _codes_of_counts(target, records, may_be_zero=self.absent is None or bool(self.where))
 
@@ -176,8 +175,7 @@ class AnyOf(DerivedColumn):
     kind: ClassVar[str] = "any"
     _words: ClassVar[str] = "whether there is a record in {0.of!r}{0.condition}"
 
-    def code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
-        """The codes of False and True."""
+    def _code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
         del domain, records
         codes = [target.values.code_of_label(label) for label in (False, True)]
         if None in codes:
@@ -220,15 +218,13 @@ class SumOf(_OfAttribute):
     kind: ClassVar[str] = "sum"
     _words: ClassVar[str] = "the sum of {0.attribute} over the records in {0.of!r}{0.condition}"
 
-    def code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
-        """The codes of all sums."""
+    def _code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
         most = records * int(self._values(domain).max())
         if most > _MOST_SUMS:
             raise DomainError(f"{target.name!r} has more than {_MOST_SUMS:,} possible sums; declare coarser values")
         return _codes_of_counts(target, most, may_be_zero=True)
 
-    def numbers(self, records: UnitRecords, matches: NDArray[np.bool_], domain: Domain) -> IntArray:
-        """The sums over those that match."""
+    def _numbers(self, records: UnitRecords, matches: NDArray[np.bool_], domain: Domain) -> IntArray:
         each = self._values(domain)[records.codes(self.attribute)[matches]]
         found = np.zeros(records.unit_count, dtype=np.int64)
         np.add.at(found, records.units[matches], each)
@@ -266,8 +262,7 @@ class ValueOf(_OfAttribute):
     kind: ClassVar[str] = "value"
     _words: ClassVar[str] = "{0.attribute} of the first record in {0.of!r}{0.condition}; {0.absent} if there is none"
 
-    def code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
-        """The codes of the other attribute's values, and last that of none."""
+    def _code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
         del records
         other = domain[self.attribute]
         if self.absent is None:
@@ -277,7 +272,7 @@ class ValueOf(_OfAttribute):
         codes = np.arange(other.size) if is_same else np.array([target.code_of_label(label) for label in labels])
         return np.append(codes, target.code_of_label(self.absent))
 
-    def numbers(self, records: UnitRecords, matches: NDArray[np.bool_], domain: Domain) -> IntArray:
+    def _numbers(self, records: UnitRecords, matches: NDArray[np.bool_], domain: Domain) -> IntArray:
         """The code of the first that matches, or the number of codes where there is none."""
         units, codes = records.units[matches], records.codes(self.attribute)[matches]
         found = np.full(records.unit_count, domain[self.attribute].size, dtype=np.int64)

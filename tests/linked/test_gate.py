@@ -142,7 +142,7 @@ def test_a_defect_in_a_rule_tells_no_record(monkeypatch):
     def failing(*_given):
         raise ValueError(TEXT)
 
-    monkeypatch.setattr(linked.CountOf, "numbers", failing)
+    monkeypatch.setattr(linked.CountOf, "_numbers", failing)
     account = ledger()
     with pytest.raises(rp.errors.UnexpectedError) as caught:
         linked.measure(PLAN, DATA, ledger=account)

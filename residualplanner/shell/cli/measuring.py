@@ -67,9 +67,9 @@ class Measure:
     typed: MeasuringOptions
     output: Output
     until: str = ""  # what becomes of the file, in words
-    _measurement: Measurement | None = field(default=None, init=False)
-    _found: Ledger | None = field(default=None, init=False)
-    _cost: Fraction = field(default=Fraction(0), init=False)
+    done: Measurement = field(init=False)
+    _found: Ledger | None = field(init=False)
+    _cost: Fraction = field(init=False)
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -116,22 +116,16 @@ class Measure:
         before = 0 if ledger is None else len(ledger.entries)
         with _telling_charge(ledger, before):
             options = self._options | {"charge": self.typed.charge}
-            self._measurement = measured(self.plan, self.data.records, ledger, self.output, **options)
+            self.done = measured(self.plan, self.data.records, ledger, self.output, **options)
             try:
-                self._measurement.save(self.path)
+                self.done.save(self.path)
             except BaseException as error:
                 if not self.path.exists():
                     charged = "" if ledger is None else ", and stays charged to the ledger"
                     error.add_note(f"The measurement is lost; its cost counts as spent{charged}.")
                 raise
-        say_spending(self._measurement, self.output)
+        say_spending(self.done, self.output)
         say_charge(ledger, self.output)
-
-    @property
-    def done(self) -> Measurement:
-        """The measurement, once the step is done."""
-        assert self._measurement is not None
-        return self._measurement
 
 
 def require_no_measurement(kept: Path, folder: Path, options: Sequence[str] = ()) -> None:

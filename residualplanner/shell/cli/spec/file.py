@@ -1,7 +1,4 @@
-"""The spec file: TOML that says what to publish, how accurately, at what privacy budget.
-
-Here values are checked one by one; `objects` has what they mean together.
-"""
+"""The spec file: what to publish, how accurately, at what privacy budget; `objects` has what its entries mean."""
 
 import re
 import tomllib

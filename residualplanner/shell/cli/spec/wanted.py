@@ -1,7 +1,4 @@
-"""A spec with options in place of its entries, and what its [output] means: for the numbers, and for comparisons.
-
-Comparisons are checked against a plan before anything is measured, and made of its release.
-"""
+"""A spec with options in place of its entries, and what its [output] means: for the numbers, and for comparisons."""
 
 import csv
 import io
