@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -276,19 +277,15 @@ def _long(path: Path, rows: Iterator[tuple[int, Row]]) -> list[Declared]:
     if not values:
         raise FileFormatError(f"{path}: there is no row below its first line; add one for each value of each column")
     return [
-        _named(
-            path,
-            name,
-            abouts[name],
-            lambda name=name, listed=listed: _with_empty(_of_listed(name, listed), empty.get(name, [])),  # type: ignore[misc]
-        )
+        _named(path, name, abouts[name], partial(_with_empty, name, listed, empty.get(name, [])))
         for name, listed in values.items()
     ]
 
 
-def _with_empty(column: Declared, words: list[str]) -> Declared:
-    """The column with the words of its rows without a value: the label of missing entries, or else a note."""
-    if column.attribute is None and column.note == NO_VALUE:
+def _with_empty(name: str, listed: list[tuple[str, str]], words: list[str]) -> Declared:
+    """A column, with the words of its rows without a value: the label of missing entries, or else a note."""
+    column = _of_listed(name, listed)
+    if not listed:
         return column
     label = next((text for text in words if _MISSING.search(text)), None)
     if label is not None and column.attribute is not None:
