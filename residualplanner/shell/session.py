@@ -77,8 +77,8 @@ class Session:
         records_per_person: int | None = None,
     ) -> None:
         try:
-            stated = {"neighbors": neighbors, "records_per_person": records_per_person}
-            self._ledger = opened_ledger(ledger, stated_terms(budget=budget, data_set=data_set, **stated))
+            protected = {"neighbors": neighbors, "records_per_person": records_per_person}
+            self._ledger = opened_ledger(ledger, given(budget=budget, data_set=data_set, **protected))
             self._data = data
         finally:
             del data  # so that the traceback of an error does not lead to the records
@@ -234,9 +234,9 @@ class Session:
         raise TypeError("a session holds records; open another one, with the same ledger, where it is needed")
 
 
-def stated_terms(**terms: Any) -> dict[str, Any]:
-    """The terms of a ledger by name, as far as a user has said them."""
-    return {name: value for name, value in terms.items() if value is not None}
+def given(**stated: Any) -> dict[str, Any]:
+    """What a user has said, by name."""
+    return {name: value for name, value in stated.items() if value is not None}
 
 
 def require_stated(ledger: Ledger, terms: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from residualplanner.shell.cli.output import Output, command_text
 from residualplanner.shell.cli.paths import LEDGER, require_files
 from residualplanner.shell.cli.spec.file import SpecFile
 from residualplanner.shell.cli.words import say_caution
-from residualplanner.shell.session import begun_ledger, opened_ledger, require_stated, stated_terms
+from residualplanner.shell.session import begun_ledger, given, opened_ledger, require_stated
 
 _COST = re.compile(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?")
 
@@ -75,9 +75,9 @@ class WantedLedger:
             return None
         budget, neighbors = typed_text(self.terms["budget"]), self.terms["neighbors"]
         records = self.terms["records_per_person"]
-        given = [] if neighbors == "add-remove" else ["--neighbors", neighbors]
-        given += [] if records == 1 else ["--records-per-person", str(records)]
-        return command_text("ledger", self.path, "--create", self.path.stem, "--budget", budget, *given)
+        options = [] if neighbors == "add-remove" else ["--neighbors", neighbors]
+        options += [] if records == 1 else ["--records-per-person", str(records)]
+        return command_text("ledger", self.path, "--create", self.path.stem, "--budget", budget, *options)
 
     def opened(self, output: Output) -> Ledger:
         """The ledger, begun if it has to be; what is left is said."""
@@ -92,7 +92,7 @@ def wanted_ledger(typed: Path | None, spec: SpecFile) -> WantedLedger | None:
     if typed is not None or spec.ledger is None:
         return None if typed is None else WantedLedger(typed)
     limits = {"neighbors": spec.neighbors, "records_per_person": spec.most_records}
-    terms = stated_terms(budget=spec.ledger.budget, **limits)
+    terms = given(budget=spec.ledger.budget, **limits)
     return WantedLedger(spec.path.parent / spec.ledger.file, terms)
 
 

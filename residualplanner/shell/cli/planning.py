@@ -60,8 +60,8 @@ def run_plan(spec: SpecFile, path: Path, errors: Path, output: Output) -> None:
             plan.save(path)
         output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
         beginning, option = (None, ()) if ledger is None else (ledger.beginning, ("--ledger", ledger.path))
-        people = {} if spec.people is None else spec.people.model_dump(include={"person", "order", "key"})
-        given = [word for name, value in people.items() if value is not None for word in (f"--{name}", value)]
+        people = {} if spec.people is None else spec.people.model_dump(exclude={"keep"}, exclude_none=True)
+        given = [word for name, value in people.items() for word in (f"--{name}", value)]
         measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"), *given, *option)
         output.next(
             (command_text("report", path), "a page to decide from"),

@@ -42,7 +42,6 @@ from residualplanner.shell.cli.records import RecordsFile
 from residualplanner.shell.cli.spec.file import SpecFile
 from residualplanner.shell.cli.spec.objects import domain_of_spec
 from residualplanner.shell.cli.spec.wanted import WantedOutput, output_of
-from residualplanner.shell.cli.steps import say_reading, say_rehearsed
 from residualplanner.shell.cli.words import say_measured, say_records, say_release, say_workload
 
 
@@ -207,7 +206,7 @@ def run_synthesize(
         say_measured(release.noise, output)
         output.fact("Guarantee", release.noise.guarantee)
         if dry_run:
-            say_reading(paths, output)
+            rehearsal.say_reading(paths, output)
         with wanted.naming():
             facts = wanted.adjustments(release.plan.domain)
             known = read_facts(release.plan, facts.known, facts.impossible)
@@ -215,7 +214,7 @@ def run_synthesize(
             if dry_run:
                 text = f"{file}, and {beside}, which says what the records are"
                 output.fact("Would write", text, event="would-write", path=file)
-                say_rehearsed([], file, output)
+                rehearsal.say_rehearsed([], file, output)
                 return
             people = _made(release, facts, made, output)
         with output.progress("writing the records"):

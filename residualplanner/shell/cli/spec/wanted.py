@@ -39,6 +39,7 @@ from residualplanner.shell.cli.output import Output, naming
 from residualplanner.shell.cli.spec.file import SpecFile, read_spec
 from residualplanner.shell.cli.spec.objects import file_beside, located, query_of_spec
 from residualplanner.shell.cli.spec.output_tables import ComparisonTable, KnownTable, OutputTable
+from residualplanner.shell.session import given
 
 #: Raises an error where a comparison cannot be made of releases of a plan.
 _Fit = Callable[[Plan], None]
@@ -92,8 +93,7 @@ def _tables(
     make: Callable[..., ComparedTable | RankTable], table: ComparisonTable, where: str, spec: SpecFile
 ) -> tuple[_Fit, _Make]:
     """A table beside another one, which may be in the folder of another release, or by itself."""
-    given = {"factor": table.factor, "simultaneous": table.simultaneous}
-    options = {name: value for name, value in given.items() if value is not None}
+    options = table.model_dump(include={"factor", "simultaneous"}, exclude_none=True)
     assert table.query is not None
     query, to = query_of_spec(table.query, {}, where, spec=spec, universe=table.where), table.to
     if to is None:
@@ -141,11 +141,6 @@ _LOSSES: Mapping[LossName, SumOfVariances | MaxVariance] = {
 }
 
 
-def given(group: PlanOptions | TableOptions) -> dict[str, Any]:
-    """The options of a group that were typed, by name."""
-    return {name: value for name, value in asdict(group).items() if value is not None}
-
-
 def overridden(spec: SpecFile, typed: PlanOptions, tables: TableOptions, output: Output) -> SpecFile:
     """A spec with options in place of its entries, which is said."""
     _require_one_limit(spec, typed)
@@ -163,9 +158,9 @@ def overridden(spec: SpecFile, typed: PlanOptions, tables: TableOptions, output:
         changes |= {"budget": None, "at_most": typed.at_most}
     if typed.loss is not None:
         changes |= {"loss": _LOSSES[typed.loss], "targets": []}
-    if given(tables):
+    if given(**asdict(tables)):
         changes["output"] = _with_options(spec.output, tables)
-    every = given(typed) | given(tables)
+    every = given(**asdict(typed), **asdict(tables))
     if every:
         words = ", ".join(f"{name} {value}" for name, value in every.items())
         output.fact("Changed", f"{words}; all else as in {spec.path}", **every)
@@ -175,7 +170,7 @@ def overridden(spec: SpecFile, typed: PlanOptions, tables: TableOptions, output:
 def _with_options(table: OutputTable, typed: TableOptions) -> OutputTable:
     if typed.level is not None:
         require_level(typed.level)
-    return table.model_copy(update=given(typed))
+    return table.model_copy(update=given(**asdict(typed)))
 
 
 def _require_one_limit(spec: SpecFile, typed: PlanOptions) -> None:
