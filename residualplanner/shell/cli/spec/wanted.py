@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,34 +41,16 @@ from residualplanner.shell.cli.spec.objects import file_beside, located, query_o
 from residualplanner.shell.cli.spec.output_tables import ComparisonTable, KnownTable, OutputTable
 from residualplanner.shell.session import given
 
-#: Raises an error where a comparison cannot be made of releases of a plan.
 _Fit = Callable[[Plan], None]
-#: Makes it, of the unbiased tables of a release, at a level.
 _Make = Callable[[Release, float], ComparedTable | RankTable]
 
 
-@dataclass(frozen=True, slots=True)
-class WantedComparison:
-    """A comparison that a release is to have."""
+class WantedComparison(NamedTuple):
+    """A comparison that a release is to have; errors name its entry."""
 
-    where: str  # in the spec
     name: str
-    fit: _Fit
-    make: _Make
-
-    def require_fit(self, plan: Plan) -> None:
-        """Raise an error, which names the entry, where the comparison cannot be made of releases of the plan."""
-        with located(self.where):
-            self.fit(plan)
-
-    def of(self, release: Release, level: float) -> ComparedTable | RankTable:
-        """The comparison, of the unbiased tables of a release."""
-        with located(self.where):
-            return self.make(release, level)
-
-
-def _place(number: int) -> str:
-    return f"[[output.comparisons]] number {number + 1}"
+    require_fit: _Fit  # raises an error where it cannot be made of releases of a plan
+    of: _Make  # makes it, of the unbiased tables of a release, at a level
 
 
 def _correlation(table: ComparisonTable, where: str, spec: SpecFile) -> tuple[_Fit, _Make]:
@@ -236,16 +218,14 @@ class WantedOutput:
         """The comparisons that a release is to have, each with its queries; WorkloadError for two of one name."""
         if self.spec is None:
             return ()
-        names = [table.name.lower() for table in self.table.comparisons]
-        for number, name in enumerate(names):
-            if name in names[:number]:
-                raise WorkloadError(
-                    f"{_place(number)}: an earlier one is called {name!r}, too; names are those of files"
-                )
-        return tuple(
-            WantedComparison(_place(number), table.name, *_MAKERS[table.kind](table, _place(number), self.spec))
-            for number, table in enumerate(self.table.comparisons)
-        )
+        found: dict[str, WantedComparison] = {}
+        for number, table in enumerate(self.table.comparisons, 1):
+            where, name = f"[[output.comparisons]] number {number}", table.name.lower()
+            if name in found:
+                raise WorkloadError(f"{where}: an earlier one is called {name!r}, too; names are those of files")
+            fit, make = _MAKERS[table.kind](table, where, self.spec)
+            found[name] = WantedComparison(table.name, located(where)(fit), located(where)(make))
+        return tuple(found.values())
 
 
 def output_of(spec: Path | None, typed: TableOptions | None = None) -> WantedOutput:
