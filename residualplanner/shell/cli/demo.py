@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 from residualplanner.datasets import adult
+from residualplanner.gate.measurement.measure import measure
 from residualplanner.ground.atomic import write_folder_atomically
 from residualplanner.ground.words import number_text
 from residualplanner.release.reconstruct import reconstruct
@@ -71,7 +72,7 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
         say_errors(plan.errors(LEVEL), output)
 
         output.say("\n2. Measure: count the records, and add the noise.  The only step that sees them.")
-        measurement = measured(plan, data, None, output)
+        measurement = measured(measure, plan, data, output)
         say_spending(measurement, output)
 
         output.say("\n3. Reconstruct: tables that are unbiased, agree with one another, and know their errors.")

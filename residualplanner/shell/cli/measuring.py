@@ -5,12 +5,12 @@ What has been paid for is kept: errors say what is on the disk by then, and what
 
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.measure import measure, require_measurable
@@ -27,6 +27,8 @@ from residualplanner.shell.cli.output import Output, command_text, notes_of
 from residualplanner.shell.cli.records import RecordsFile
 from residualplanner.shell.cli.steps import measurement_bytes, require_space, say_writing
 from residualplanner.shell.cli.words import say_spending
+
+T = TypeVar("T")
 
 
 def memory_of(typed: MeasuringOptions) -> int | None:
@@ -49,11 +51,11 @@ def memory_of(typed: MeasuringOptions) -> int | None:
     return size
 
 
-def measured(plan: Plan, records: object, ledger: Ledger | None, output: Output, **options: Any) -> Measurement:
-    """Measure, with exact noise."""
+def measured(gate: Callable[..., T], plan: Any, records: object, output: Output, **options: Any) -> T:
+    """What a gate makes of a plan and records, with exact noise."""
     with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", NoLedgerWarning)  # the command says so itself
-        return measure(plan, records, ledger=ledger, progress=progress, **options)
+        return gate(plan, records, progress=progress, **options)
 
 
 @dataclass(slots=True)
@@ -115,8 +117,8 @@ class Measure:
         ledger = None if self.ledger is None else self.ledger.opened(self.output)
         before = 0 if ledger is None else len(ledger.entries)
         with _telling_charge(ledger, before):
-            options = self._options | {"charge": self.typed.charge}
-            self.done = measured(self.plan, self.data.records, ledger, self.output, **options)
+            options = self._options | {"ledger": ledger, "charge": self.typed.charge}
+            self.done = measured(measure, self.plan, self.data.records, self.output, **options)
             try:
                 self.done.save(self.path)
             except BaseException as error:

@@ -4,7 +4,6 @@ They consist of steps: each checks, says what it would do, and does it; ``--dry-
 be refused is refused by a check, before records are opened and before anything is spent.
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from residualplanner.fits.synthesis.staged_release import StagedRelease
 from residualplanner.fits.synthesis.synthesize import count_to_make, in_one_stage, synthesize
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.gate.measurement.resource_estimate import resource_estimate
-from residualplanner.ground.errors import BudgetError, FileFormatError, NoLedgerWarning
+from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.words import MOST_FILES, bytes_text, count_text, decimal_text_up
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
@@ -99,8 +98,8 @@ class WriteTables:
             save_tables(tables, self.path, self.wanted, self.output, workers=self.workers)
         file_format, spec = self.wanted.table.file_format(self.plan.workload), self.wanted.spec
         options = () if spec is None or not self.wanted.table.maps else ("--spec", str(spec.path))
-        how: dict[str, Any] = {"comparisons": len(self.wanted.comparisons), "options": options}
-        say_release(tables, self.path, self.output, file_format=file_format, **how)
+        count = len(self.wanted.comparisons)
+        say_release(tables, self.path, self.output, file_format=file_format, comparisons=count, options=options)
         if self.measured is not None:
             self.measured.unlink()
 
@@ -253,11 +252,8 @@ def run_stages(
     with telling_outputs(beside, file, *begun), _telling_stages(folder):
         found = None if ledger is None else ledger.opened(output)
         before = 0 if found is None else len(found.entries)
-        with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():
-            warnings.simplefilter("ignore", NoLedgerWarning)  # the command says so itself
-            staged = measure_in_stages(
-                plan, records.records, ledger=found, folder=folder, charge=typed.charge, progress=progress
-            )
+        how: dict[str, Any] = {"ledger": found, "folder": folder, "charge": typed.charge}
+        staged = gates.measured(measure_in_stages, plan, records.records, output, **how)
         if found is None or len(found.entries) > before:
             say_charge(found, output)
         _write(staged, folder, file, wanted, made, output)

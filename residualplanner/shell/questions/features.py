@@ -46,10 +46,7 @@ class FeatureDistribution:
         checks.require_type(
             "FeatureDistribution", "domain", domain, Domain, "write FeatureDistribution(domain, masses)"
         )
-        try:
-            given = np.array(masses, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise WorkloadError("masses must be numbers, one for each attribute") from None
+        given = checks.require_numbers("masses must be numbers, one for each attribute", masses)
         if given.shape != (len(domain),):
             raise WorkloadError(f"one mass for each attribute: got {len(domain)} attributes, masses of {given.shape}")
         if not (np.isfinite(given) & (given > 0)).all():
