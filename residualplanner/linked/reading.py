@@ -42,9 +42,9 @@ class KeptRecords:
         computed = domain.positions([*derived])
         self._given = [position for position in range(len(domain)) if position not in computed]
         self.blocks = [self._widened(block) for block in blocks]
-        # the last unit is for records that say none, which an error follows
-        own, self.unit_count = [*map(numbers.__getitem__, _entries(blocks)), len(numbers)], len(numbers) + 1
-        self.units = np.array(own)[_joined(block.persons[0] for block in blocks)]
+        self.unit_count = len(numbers) + 1  # the last is for records that say none, which an error follows
+        own = np.array([*(numbers[entry] for entry in _entries(blocks)), len(numbers)])
+        self.units = own[_joined(block.persons[0] for block in blocks)]
         self.ranks = _joined(block.persons[1] for block in blocks)
         if blocks and blocks[0].people is not None:
             self.ranks = blocks[0].people.ranks(self.ranks)
@@ -84,9 +84,7 @@ def joined_blocks(tables: LinkedTables, read: Mapping[str, Iterable[CodedBlock]]
     held = {name: [*blocks] for name, blocks in read.items()}
     units = dict.fromkeys(entry for blocks in held.values() for entry in _entries(blocks))
     numbers = {entry: number for number, entry in enumerate(units)}
-    kept = {
-        name: KeptRecords(tables[name].domain, tables[name].derived, blocks, numbers) for name, blocks in held.items()
-    }
+    kept = {name: KeptRecords(tables[name].domain, tables[name].derived, held.pop(name), numbers) for name in [*held]}
     for name, column in tables.derived:
         rule = tables[name].derived[column]
         other, target = tables[rule.of], tables[name].domain[column]
