@@ -14,14 +14,13 @@ from residualplanner.gate.discrete_gaussian import NoiseError
 from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
 from residualplanner.gate.measurement.blocks import SetBlock
 from residualplanner.gate.measurement.counting import NOTHING, Parents, parents, require_size
-from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, IntArray, frozen, untold
 from residualplanner.method.kron.arrays import Scratch
 from residualplanner.method.kron.axis_maps import ProductMap
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.strategy.basis_groups import BasisGroups
+from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
 
 #: How many cells are worked on at a time, so that they stay in the processor's cache.
 BATCH_CELLS = 2**16
@@ -62,7 +61,7 @@ class ContinuousNoise:
 
 def continuous_noise(plan: Plan, seed: int | None) -> ContinuousNoise:
     """The continuous noise of a plan; WorkloadError where the tables are too large to hold."""
-    groups = groups_of_plan(plan)
+    groups = basis_groups(plan.strategy)
     require_size(groups)
     return ContinuousNoise(plan, groups, parents(plan.closure), seed)
 

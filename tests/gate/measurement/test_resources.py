@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from inner_parts import blocks, measurement
+from inner_parts import basis_groups, blocks
 from residualplanner import Domain, Workload, marginals, measure, pcost, reconstruct, select
 
 PLAN = select(marginals(Domain({"a": 1000, "b": 1000}), up_to=2), budget=pcost(1))
-GROUPS = measurement.groups_of_plan(PLAN)
+GROUPS = basis_groups(PLAN.strategy)
 NEEDED = blocks.measuring_bytes(GROUPS)
 
 

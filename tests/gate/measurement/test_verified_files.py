@@ -11,7 +11,7 @@ import pytest
 import residualplanner as rp
 from inner_parts import answers as answers_part
 from inner_parts import array_hashes as _array_hashes
-from inner_parts import combined
+from inner_parts import averages
 from inner_parts import measurement as measurement_part
 
 PLAN = rp.select(rp.marginals(rp.Domain(dict.fromkeys("abc", 40)), up_to=2), budget=rp.pcost(1))
@@ -81,7 +81,7 @@ def test_answers_are_hashed_when_they_are_loaded_and_never_again(path, hashed):
     many = answers.residuals.integers.size
     assert hashed.count(many) == 1
     _ = answers.answers_sha256, answers.answers_sha256
-    again = combined.as_one([measurement_part.map_measurement(answers.mapped_from)])
+    again = averages.as_one([measurement_part.map_measurement(answers.mapped_from)])
     assert again.answers_sha256 == answers.answers_sha256
     assert np.array_equal(again.residuals.integers, answers.residuals.integers)
     assert hashed.count(many) == 1
