@@ -70,7 +70,6 @@ _WIDTHS = 9  # a table reaches at least this many radii to either side
 class Envelope:
     """Weights for the blocks and the two tails, and the arrays that draw one of them from the bits of a word."""
 
-    radius: Fraction  # in blocks; the table serves every gamma of at most ``radius * L``
     reach: int  # the blocks are numbered ``-reach .. reach - 1``.
     scale: int  # c, an integer; block q weighs at least ``c * sup f`` over the block
     weights: tuple[int, ...]  # by cell: the blocks in order, right tail, left tail, and the remainder ("try again")
@@ -127,7 +126,6 @@ def envelope(table: int) -> Envelope:
         [(scale << UNIFORM_BITS) / weight for weight in weights[:block_count]] + [np.nan, np.nan, -1]
     )
     return Envelope(
-        radius=radius,
         reach=reach,
         scale=scale,
         weights=tuple(weights),

@@ -56,7 +56,11 @@ class ContinuousNoise:
 
     @cached_property
     def _generator(self) -> np.random.Generator:
-        return generator_of(self.seed)
+        try:
+            entropy = int.from_bytes(os.urandom(32)) if self.seed is None else self.seed
+        except OSError:
+            raise NoiseError("the operating system gives no random bytes; nothing may be released") from None
+        return np.random.Generator(np.random.SFC64(np.random.SeedSequence(entropy, pool_size=8)))
 
 
 def continuous_noise(plan: Plan, seed: int | None) -> ContinuousNoise:
@@ -105,12 +109,3 @@ def gaussian_mechanism(
             (progress or untold)(done + last, sum(map(len, groups.members)))
         done += len(members)
     return values
-
-
-def generator_of(seed: int | None) -> np.random.Generator:
-    """The generator that an integer, at least 0, stands for; without one, 256 bits of the operating system's."""
-    try:
-        entropy = int.from_bytes(os.urandom(32)) if seed is None else seed
-    except OSError:
-        raise NoiseError("the operating system gives no random bytes; nothing may be released") from None
-    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(entropy, pool_size=8)))

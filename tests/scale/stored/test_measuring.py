@@ -98,7 +98,7 @@ def test_a_complete_release_is_a_measurement_as_any_other(tmp_path):
     stored_one = rp.scale.load_stored_measurement(tmp_path / "store")
     without_records = rp.scale.resume_measuring(tmp_path / "store", None)
     for again in (rp.load_measurement(tmp_path / "some.measurement"), stored_one, without_records):
-        assert (again.residuals.integers == found.residuals.integers).all()
+        assert (again.residuals.numbers == found.residuals.numbers).all()
         assert again.noise == found.noise
     rp.reconstruct(stored_one).save(tmp_path / "tables")
     with pytest.raises(rp.errors.StoreError, match="holds a complete release"):
@@ -112,7 +112,7 @@ def test_an_object_store_holds_a_release(tmp_path):
         stopped(store)
         found = rp.scale.resume_measuring(store, RECORDS)
         again = rp.scale.load_stored_measurement(store)
-    assert (again.residuals.integers == found.residuals.integers).all()
+    assert (again.residuals.numbers == found.residuals.numbers).all()
 
 
 # Tasks.
@@ -209,7 +209,7 @@ def test_files_that_others_leave_in_a_store_are_no_part_of_a_release(tmp_path):
     measurement = rp.scale.resume_measuring(tmp_path / "s", RECORDS, ledger=ledger)
     assert ledger.spent == measurement.noise.pcost
     found = rp.scale.load_stored_measurement(tmp_path / "s")
-    assert (found.residuals.integers == measurement.residuals.integers).all()
+    assert (found.residuals.numbers == measurement.residuals.numbers).all()
     stopped(Folder(tmp_path / "t"))
     (tmp_path / "t" / "answers" / ".nfs0001").write_text("left behind")
     rp.scale.abort_measuring(tmp_path / "t")
