@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -47,10 +47,7 @@ def agree(
 
 def kronecker(factors: Iterable[FloatArray]) -> FloatArray:
     """The Kronecker product of matrices from left to right; of none, the 1 x 1 identity.  Source: eq. (1)."""
-    product: FloatArray = np.ones((1, 1))
-    for factor in factors:
-        product = np.kron(product, factor).astype(np.float64)
-    return product
+    return reduce(np.kron, factors, np.ones((1, 1)))
 
 
 def exact_inverse(matrix: Exact) -> Exact:

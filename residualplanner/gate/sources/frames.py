@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from residualplanner.gate.sources import coding, package_files
@@ -19,12 +19,10 @@ from residualplanner.gate.sources.counting import BLOCK
 from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.records import source_of_blocks
 from residualplanner.gate.sources.source import Source
+from residualplanner.gate.sources.tally import Tally
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.file_kinds import kind_of_name
 from residualplanner.method.domain.domain import Domain
-
-if TYPE_CHECKING:
-    from residualplanner.gate.sources.tally import Tally
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -38,7 +36,7 @@ class Frame:
     types: Callable[[Sequence[str]], Iterable[Sequence[Any]]]
 
 
-def source_of(data: Any, domain: Domain, contributions: Contributions, watch: "Tally | None") -> Source:
+def source_of(data: Any, domain: Domain, contributions: Contributions, watch: Tally | None) -> Source:
     """The records of a frame, a Parquet file, or a folder of them."""
     frame, names = frame_of(data), coding.names_of_columns(domain, contributions)
     coding.require_columns(names, frame.columns)

@@ -119,12 +119,13 @@ def test_an_object_store_holds_a_release(tmp_path):
 
 
 @pytest.mark.parametrize(("cells", "passes"), [(LITTLE, range(2, 99)), (10**6, [1])])
-def test_records_are_read_once_for_as_many_tasks_as_fit(cells, passes):
+def test_records_are_read_once_for_as_many_tasks_as_fit(cells, passes, monkeypatch):
     tasks, read, drawn = tasks_part.tasks_of_noise(discrete.exact_noise(PLAN), LITTLE), [], []
     count = opening.open_source(RECORDS, DOMAIN)._count
     source = source_part.Source(lambda *asked: read.append(1) or count(*asked))
     counting = [tasks.counting(number) for number in range(len(tasks))]
-    cluster = cluster_part.LocalCluster(source, DOMAIN, pass_cells=cells)
+    monkeypatch.setattr(cluster_part, "PASS_CELLS", cells)
+    cluster = cluster_part.LocalCluster(source, DOMAIN)
     cluster.check(counting)
     cluster.draw(counting, lambda number, tables: drawn.append(number) or b"")
     assert drawn == list(range(len(tasks)))
