@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 import residualplanner as rp
-from residualplanner.ground.archive import open_archive, write_archive
+from residualplanner.ground.archive import read_archive, write_archive
 from residualplanner.ground.array_hashes import content_hash
 from residualplanner.ground.format_version import FORMAT_VERSION
 from residualplanner.shell.verifier import verify
@@ -83,7 +83,7 @@ class Forged:
             self.tables = [row["file"] for row in csv.DictReader(file)]
 
     def _read(self, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        content, arrays, _ = open_archive(self.folder / f"release.{kind}", kind=kind, version=FORMAT_VERSION)
+        content, arrays = read_archive(self.folder / f"release.{kind}", kind=kind, version=FORMAT_VERSION)
         return content, {name: array.copy() for name, array in arrays.items()}
 
     def seal(self) -> None:

@@ -102,15 +102,21 @@ def archive_pieces(
     return write
 
 
+def read_archive(path: PathLike, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, hashing.Array]]:
+    """Read what `write_archive` wrote: the header, and the arrays, read-only.
+
+    FileFormatError where the file is of another kind or version, truncated, altered, or too large.
+    """
+    return open_archive(path, kind=kind, version=version)[:2]
+
+
 def open_archive(
     path: PathLike, *, kind: str, version: int, mapped: bool = False, verified: hashing.VerifiedFile | None = None
 ) -> tuple[dict[str, Any], dict[str, hashing.Array], hashing.VerifiedFile]:
-    """Read what `write_archive` wrote: the header, the arrays, read-only, and that their hashes have been compared.
+    """As `read_archive`, and what makes it unnecessary to compare the hashes of this file again.
 
-    Given that of an earlier call, arrays are not read for it again if the file is still the same.  Arrays that are
-    ``mapped`` stay on disk; the system reads them into memory, and drops them from it, as it likes.
-
-    FileFormatError where the file is of another kind or version, truncated, altered, or too large.
+    Given what an earlier call has returned, arrays that it has compared are not read for that again if the file is
+    still the same.  Arrays that are ``mapped`` stay on disk; the system reads them into memory, and drops them from it.
     """
     require_path(f"load_{kind}", path, f'load_{kind}("people.{kind}")')
     if os.path.isdir(path):
@@ -130,7 +136,7 @@ def open_archive(
 
 
 def parse_archive(content: bytes, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, hashing.Array]]:
-    """The header and the arrays, from the bytes of a file; FileFormatError as by `open_archive`."""
+    """As `read_archive`, from the bytes of a file."""
     try:
         return _content(io.BytesIO(content), len(content), kind, version)[:2]
     except FileFormatError:

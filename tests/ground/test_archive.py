@@ -72,7 +72,7 @@ def npy(array, **options):
 
 
 def test_what_is_written_is_read_and_cannot_be_changed(path):
-    header, arrays = archive_part.open_archive(path, **KIND)[:2]
+    header, arrays = archive_part.read_archive(path, **KIND)
     assert header == HEADER
     assert same_arrays(arrays, ARRAYS)
     assert not any(array.flags.writeable for array in arrays.values())
@@ -85,7 +85,7 @@ types = st.sampled_from(["?", "i1", "u1", "<i2", "<i4", "<i8", "<u2", "<u4", "<u
 def test_arrays_come_back_bit_for_bit(tmp_path_factory, array):
     target = tmp_path_factory.mktemp("any") / "file"
     archive_part.write_archive(target, **KIND, header={}, arrays={"a": array, "turned": array.T})
-    _, arrays = archive_part.open_archive(target, **KIND)[:2]
+    _, arrays = archive_part.read_archive(target, **KIND)
     assert same_arrays(arrays, {"a": array, "turned": array.T})
 
 
@@ -101,7 +101,7 @@ def test_equal_content_gives_equal_bytes_in_whatever_order_it_is_written(path, t
 
 def test_big_endian_arrays_are_stored_as_little_endian_ones(tmp_path):
     archive_part.write_archive(tmp_path / "a", **KIND, header={}, arrays={"a": np.array([1.5, 2.0], dtype=">f8")})
-    assert archive_part.open_archive(tmp_path / "a", **KIND)[1]["a"].tolist() == [1.5, 2.0]
+    assert archive_part.read_archive(tmp_path / "a", **KIND)[1]["a"].tolist() == [1.5, 2.0]
 
 
 def test_the_content_hash_depends_on_everything_and_on_nothing_else():
@@ -129,7 +129,7 @@ def test_every_flipped_bit_is_refused_or_changes_nothing_and_every_truncated_fil
         altered[place] ^= 1 << (place % 8)
         path.write_bytes(altered)
         try:
-            header, arrays = archive_part.open_archive(path, **KIND)[:2]
+            header, arrays = archive_part.read_archive(path, **KIND)
         except rp.errors.FileFormatError as error:
             refused += str(path) in str(error)
         else:
@@ -137,7 +137,7 @@ def test_every_flipped_bit_is_refused_or_changes_nothing_and_every_truncated_fil
             assert same_arrays(arrays, known[1])
         path.write_bytes(whole[:place])
         with pytest.raises(rp.errors.FileFormatError, match=r"write it again|not a residualplanner file"):
-            archive_part.open_archive(path, **KIND)
+            archive_part.read_archive(path, **KIND)
     assert refused > 0.8 * len(whole)
 
 
@@ -211,7 +211,7 @@ def test_an_edited_header_is_refused(path):
         rewrite(path, members)
         forge(path, edit)
         with pytest.raises(rp.errors.FileFormatError, match=reason):
-            archive_part.open_archive(path, **KIND)
+            archive_part.read_archive(path, **KIND)
 
 
 def test_a_member_that_is_no_plain_json_or_not_the_array_declared_is_refused(path):
@@ -219,7 +219,7 @@ def test_a_member_that_is_no_plain_json_or_not_the_array_declared_is_refused(pat
     for name, content, reason in MEMBERS:
         rewrite(path, members | {name: content})
         with pytest.raises(rp.errors.FileFormatError, match=reason):
-            archive_part.open_archive(path, **KIND)
+            archive_part.read_archive(path, **KIND)
 
 
 def test_brackets_within_text_are_not_nesting():
@@ -231,7 +231,7 @@ def test_compressed_members_are_refused_before_they_are_expanded(path):
     rewrite(path, members | {"bomb.npy": bytes(10**8)}, compression=zipfile.ZIP_DEFLATED)
     start = time.perf_counter()
     with pytest.raises(rp.errors.FileFormatError, match="its members are compressed"):
-        archive_part.open_archive(path, **KIND)
+        archive_part.read_archive(path, **KIND)
     assert time.perf_counter() - start < 1
 
 
@@ -245,7 +245,7 @@ def test_a_member_that_claims_more_than_the_file_has_is_refused_before_memory_is
     path.write_bytes(content)
     tracemalloc.start()
     with pytest.raises(rp.errors.FileFormatError, match="larger than the file"):
-        archive_part.open_archive(path, **KIND)
+        archive_part.read_archive(path, **KIND)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 10**7
@@ -256,19 +256,19 @@ def test_what_is_no_archive_of_ours_is_refused(path, tmp_path):
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("flags.npy", b"")
     with pytest.raises(rp.errors.FileFormatError, match="there twice"):
-        archive_part.open_archive(path, **KIND)
+        archive_part.read_archive(path, **KIND)
     rewrite(path, {"flags.npy": b""})
     with pytest.raises(rp.errors.FileFormatError, match=r"no header\.json"):
-        archive_part.open_archive(path, **KIND)
+        archive_part.read_archive(path, **KIND)
     for content in (b"", b"{}", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), b"\x80\x04K\x01.", "näh".encode(), bytes(9)):
         path.write_bytes(content)
         with pytest.raises(rp.errors.FileFormatError, match=r"file.*not a residualplanner file"):
-            archive_part.open_archive(path, **KIND)
+            archive_part.read_archive(path, **KIND)
 
 
 def test_a_missing_file_is_the_error_everyone_knows(tmp_path):
     with pytest.raises(FileNotFoundError):
-        archive_part.open_archive(tmp_path / "nothing", **KIND)
+        archive_part.read_archive(tmp_path / "nothing", **KIND)
 
 
 @pytest.mark.parametrize(

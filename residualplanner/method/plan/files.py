@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.archive import archive_pieces, open_archive, parse_archive, write_archive
+from residualplanner.ground.archive import archive_pieces, parse_archive, read_archive, write_archive
 from residualplanner.ground.array_hashes import content_hash
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import has_shape
@@ -120,7 +120,7 @@ def load_plan(path: PathLike) -> Plan:
 
     Guarantees: the cost is recomputed from the noise and the bases, and is within the budget the file states.
     """
-    return plan_from_archive(*open_archive(path, kind="plan", version=FORMAT_VERSION)[:2])
+    return plan_from_archive(*read_archive(path, kind="plan", version=FORMAT_VERSION))
 
 
 def plan_of_bytes(content: bytes) -> Plan:

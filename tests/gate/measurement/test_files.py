@@ -80,7 +80,7 @@ def test_a_measurement_comes_back_as_it_was(tmp_path, make):
 
 
 def test_a_file_states_the_exact_cost_and_everything_else_about_the_noise(path):
-    noise = archive.open_archive(path, **KIND)[0]["noise"]
+    noise = archive.read_archive(path, **KIND)[0]["noise"]
     exact = sum(
         Fraction(math.nextafter(1 / variance, 0))
         * math.prod(Fraction(DOMAIN[n].size - 1, DOMAIN[n].size) for n in names)
@@ -104,7 +104,7 @@ def test_a_file_states_the_exact_cost_and_everything_else_about_the_noise(path):
 @pytest.mark.parametrize(("seed", "origin"), [(None, "os.urandom"), (3, "the caller")])
 def test_a_file_names_the_generator_of_continuous_noise_and_where_its_seed_came_from(tmp_path, seed, origin):
     measure(PLAN, CODES, noise="gaussian", seed=seed).save(tmp_path / "file")
-    assert archive.open_archive(tmp_path / "file", **KIND)[0]["noise"]["source"] == (
+    assert archive.read_archive(tmp_path / "file", **KIND)[0]["noise"]["source"] == (
         f"numpy.random.SFC64 with a seed from {origin}"
     )
     assert load_measurement(tmp_path / "file").noise.seed == seed
@@ -112,7 +112,7 @@ def test_a_file_names_the_generator_of_continuous_noise_and_where_its_seed_came_
 
 def rewrite(path, edit, *, plan_too=False):
     """Change the header and arrays of a file, all its checksums made to fit, perhaps that of the plan too."""
-    header, arrays = archive.open_archive(path, **KIND)[:2]
+    header, arrays = archive.read_archive(path, **KIND)
     arrays = {name: array.copy() for name, array in arrays.items()}
     edit(header, arrays)
     if plan_too:
@@ -258,7 +258,7 @@ def test_an_edited_measurement_with_bases_by_set_is_refused(tmp_path, edit, erro
 def test_the_cost_can_be_computed_from_the_file_by_the_rule_that_it_states(tmp_path):
     """As somebody would who has the file and the rule, and nothing of this library."""
     measure(BY_SET, BY_SET_CODES).save(tmp_path / "file")
-    (header, arrays), sizes = archive.open_archive(tmp_path / "file", **KIND)[:2], BY_SET.domain.sizes
+    (header, arrays), sizes = archive.read_archive(tmp_path / "file", **KIND), BY_SET.domain.sizes
     assert header["noise"]["precision"] == precision_part.PRECISION_RULE_VARYING
     w = [Fraction(math.nextafter(1 / variance, 0)) for variance in arrays["plan/noise_variance"].tolist()]
     sets = [members for k in range(4) for members in itertools.combinations(range(3), k) if members in BY_SET.closure]
