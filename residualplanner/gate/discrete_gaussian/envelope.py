@@ -119,11 +119,10 @@ def envelope(table: int) -> Envelope:
     again = len(weights) - 1
     own = np.minimum(np.arange(COLUMNS), again)
     cells = np.stack([own, np.array(alias)], axis=1).ravel()
-    block_count = 2 * reach
     block_of_cell = np.array([*range(-reach, reach), 0, 0, 0])
     # Python divides integers correctly rounded.
     ratio_of_cell = np.array(
-        [(scale << UNIFORM_BITS) / weight for weight in weights[:block_count]] + [np.nan, np.nan, -1]
+        [(scale << UNIFORM_BITS) / weight for weight in weights[: 2 * reach]] + [np.nan, np.nan, -1]
     )
     return Envelope(
         reach=reach,
@@ -182,8 +181,7 @@ def shelf(tables: tuple[int, ...]) -> Shelf:
     index = np.zeros(TABLES, dtype=np.int64)
     index[list(tables)] = np.arange(len(tables))
 
-    def join(arrays: list[NDArray[Any]]) -> NDArray[Any]:
-        return arrays[0] if len(arrays) == 1 else frozen(np.concatenate(arrays))
+    def joined(name: str) -> NDArray[Any]:
+        return frozen(np.concatenate([getattr(one, name) for one in envelopes]))
 
-    joined = (join([getattr(one, name) for one in envelopes]) for name in ("bounds", "blocks", "ratios"))
-    return Shelf(envelopes, frozen(index), *joined)
+    return Shelf(envelopes, frozen(index), *map(joined, ("bounds", "blocks", "ratios")))

@@ -55,13 +55,9 @@ class Division:
         """How many cells the tables of each block have together, (blocks,)."""
         return np.add.reduceat(_entries(self.groups, self.groups.shapes)[self.sets], self.starts[:-1])
 
-    def members(self, number: int) -> IntArray:
-        """The numbers of the sets of a block, ascending."""
-        return self.sets[self.starts[number] : self.starts[number + 1]]
-
     def block(self, number: int) -> SetBlock:
         """One of the blocks."""
-        chosen, groups = self.members(number), self.groups
+        chosen, groups = self.sets[self.starts[number] : self.starts[number + 1]], self.groups
         of_set = groups.group[chosen]
         group, row = np.full(len(groups.group), -1), np.full(len(groups.group), -1)
         numbers = tuple(np.unique(of_set).tolist())

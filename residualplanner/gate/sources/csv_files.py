@@ -115,30 +115,26 @@ def _parts(
     indices = [found.index(name) for name in names]
     with_empty = {each.name for each in domain.attributes if each.numeric is None and "" in each.values.labels}
     has_unsound = has_unequal = False
-    for text in _pieces(file):
-        ends, fields, is_sound = forms_of_records(text, newlines_in_values=file.newlines_in_values)
-        fits = is_sound & (fields == len(found))
-        has_unsound |= not is_sound.all()
-        has_unequal |= not fits[is_sound].all()
-        kept = text
-        if not fits.all():
-            kept = np.frombuffer(text, dtype=np.uint8)[np.repeat(fits, np.diff(ends, prepend=-1))].tobytes()
-        parsed = _parsed(kept, int(fits.sum()), len(found), indices)
-        pairs = zip(names, parsed, strict=True)
-        columns = [_with_empty_text(column) if name in with_empty else column for name, column in pairs]
-        yield Part(columns, len(fits), (is_sound, fits))
+    with _open(Path(file.path)) as stream:
+        stream.readline()
+        for text in pieces_of_records(stream, newlines_in_values=file.newlines_in_values):
+            ends, fields, is_sound = forms_of_records(text, newlines_in_values=file.newlines_in_values)
+            fits = is_sound & (fields == len(found))
+            has_unsound |= not is_sound.all()
+            has_unequal |= not fits[is_sound].all()
+            kept = text
+            if not fits.all():
+                kept = np.frombuffer(text, dtype=np.uint8)[np.repeat(fits, np.diff(ends, prepend=-1))].tobytes()
+            parsed = _parsed(kept, int(fits.sum()), len(found), indices)
+            pairs = zip(names, parsed, strict=True)
+            columns = [_with_empty_text(column) if name in with_empty else column for name, column in pairs]
+            yield Part(columns, len(fits), (is_sound, fits))
     can_be_joined = file.newlines_in_values  # which line it is is as secret as the records
     problems = [_UNSOUND[can_be_joined]] * (has_unsound and (is_strict or can_be_joined))
     problems += [_UNEQUAL] * (has_unequal and is_strict)
     if problems:
         remedy = "write it again" if has_unsound and can_be_joined else _REMEDY
         raise DataError(f"the file {Path(file.path).name!r} has {', and '.join(problems)}; {remedy}")
-
-
-def _pieces(file: CsvFile) -> Iterator[bytes]:
-    with _open(Path(file.path)) as stream:
-        stream.readline()
-        yield from pieces_of_records(stream, newlines_in_values=file.newlines_in_values)
 
 
 @contextmanager

@@ -225,14 +225,11 @@ def _frame_of_folder(folder: Path) -> Frame:
     parts = sorted(_parts_of(folder), key=lambda part: part[0])
     if not parts:
         raise DataError(f"there is no .parquet file in the folder {str(folder)!r}")
-
-    def batches(names: Sequence[str]) -> Iterable[Any]:
-        return chain.from_iterable(_frame_of_file(part).batches(names) for part in parts)
-
-    def types(names: Sequence[str]) -> Iterable[Sequence[Any]]:
-        return chain.from_iterable(_frame_of_file(part).types(names) for part in parts)
-
-    return Frame(_frame_of_file(parts[0]).columns, batches, types)
+    return Frame(
+        _frame_of_file(parts[0]).columns,
+        lambda names: chain.from_iterable(_frame_of_file(part).batches(names) for part in parts),
+        lambda names: chain.from_iterable(_frame_of_file(part).types(names) for part in parts),
+    )
 
 
 def _parts_of(folder: Path) -> Iterator[FolderFile]:

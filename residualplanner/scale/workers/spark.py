@@ -161,7 +161,6 @@ def _asking(mark: Mark | None) -> Task:
 
 
 def _calling(function: Callable[[int], bytes], numbers: list[int]) -> Task:
-
     def task(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
