@@ -25,9 +25,7 @@ def alias_table(weights: Sequence[int], *, columns: int, capacity: int) -> tuple
     The weights are at least 0, and their sum is ``columns * capacity``.  Column k gives cell k where a uniform digit is
     below the first list's entry k, the threshold, else the cell in the second list's, the alias.
 
-    ValueError where the weights do not fill the columns exactly.
-
-    Guarantees: the columns give every cell its weight, which is verified on the finished table.
+    Guarantees: the columns give every cell its weight, which is verified on the finished table; ValueError if not.
     Source: Vose 1991.
     """
     left = [*weights, *[0] * (columns - len(weights))]

@@ -18,10 +18,7 @@ from residualplanner.method.strategy.basis_groups import BasisGroups
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnswerLayout:
-    """Where the residual answers of every set stand in one flat array (r,).
-
-    Group follows group, in a group set follows set, and the answers of a set are in C order.
-    """
+    """Where the residual answers of every set stand in one flat array (r,): group by group, set by set, in C order."""
 
     groups: BasisGroups  # the sets by the bases of their attributes
 

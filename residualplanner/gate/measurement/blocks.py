@@ -113,10 +113,7 @@ def _tops(family: Parents) -> IntArray:
 
 
 def filled(sizes: FloatArray, room: float) -> IntArray:
-    """Number the blocks (k,) that things of these ``sizes`` (k,) fill one after another, none with more than room.
-
-    What is larger than the room is alone.
-    """
+    """Number the blocks (k,) that things of these ``sizes`` (k,) fill in turn, none above the room unless alone."""
     numbers = np.empty(len(sizes), dtype=np.int64)
     ends = np.cumsum(sizes)
     start = number = 0
@@ -230,10 +227,7 @@ def require_room_given(memory: int | None, scratch: PathLike | None) -> None:
 
 
 def blocks_held(groups: BasisGroups, family: Parents, memory: int | None = None) -> Division | list[SetBlock]:
-    """As many sets at a time as so many bytes of counts and noise hold, all if none are given.
-
-    ResourceError where the machine lacks the memory for them.
-    """
+    """As many sets at a time as so many bytes of counts and noise hold, all if none are given, or ResourceError."""
     require_memory(groups, memory)
     if memory is not None:
         return blocks_within(groups, family, int(memory))

@@ -56,10 +56,7 @@ def shape_of_group(sizes: Sequence[int], rows: IntArray) -> tuple[int, ...]:
 
 
 class CountedTables:
-    """Tables of counts, (g, n1, .., nk) per group of sets (g, k), to which records are added, some at a time.
-
-    Source: eq. (1).
-    """
+    """Tables of counts, (g, n1, .., nk) per group of sets (g, k), to which records are added.  Source: eq. (1)."""
 
     def __init__(self, sizes: Sequence[int], groups: Sequence[IntArray]) -> None:
         self.tables = zero_tables(sizes, groups)

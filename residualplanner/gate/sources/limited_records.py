@@ -101,9 +101,7 @@ def unlimited(data: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Contributions:
-    """Which records of a person count: all where no column says whose a record is.
-
-    Source: eq. (103).
+    """Which records of a person count: all where no column says whose a record is.  Source: eq. (103).
 
     Example:
         >>> Contributions("patient", 3, "date").sentence[:85]
