@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,10 @@ def agree(
 
 def kronecker(factors: Iterable[FloatArray]) -> FloatArray:
     """The Kronecker product of matrices from left to right; of none, the 1 x 1 identity.  Source: eq. (1)."""
-    return reduce(np.kron, factors, np.ones((1, 1)))
+    product: FloatArray = np.ones((1, 1))
+    for factor in factors:
+        product = np.kron(product, factor).astype(np.float64)
+    return product
 
 
 def exact_inverse(matrix: Exact) -> Exact:

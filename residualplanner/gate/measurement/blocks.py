@@ -105,11 +105,9 @@ def _entries(groups: BasisGroups, shapes: Sequence[tuple[int, ...]]) -> FloatArr
 def _tops(family: Parents) -> IntArray:
     """For every set that from which it is summed down in the end, itself if it is part of no other, (m,)."""
     top = np.where(family.is_maximal, np.arange(len(family.parent)), family.parent)
-    while True:
-        above = top[top]
-        if (above == top).all():
-            return top
-        top = above
+    while (top != top[top]).any():
+        top = top[top]
+    return top
 
 
 def filled(sizes: FloatArray, room: float) -> IntArray:
@@ -139,9 +137,8 @@ def counts_and_answers_bytes(groups: BasisGroups) -> int:
 
     Counts are released group by group as answers are computed, so that the two are never held in full together.
     """
-    tables = [math.prod(shape) for shape in groups.shapes]
     sets = [len(members) for members in groups.members]
-    counts = [cells * number for cells, number in zip(tables, sets, strict=True)]
+    counts = [math.prod(shape) * number for shape, number in zip(groups.shapes, sets, strict=True)]
     answers = [math.prod(shape) * number for shape, number in zip(groups.answer_shapes, sets, strict=True)]
     left = [sum(counts) - done for done in accumulate(counts[:-1], initial=0)]
     return BYTES_OF_NUMBER * max(waiting + made for waiting, made in zip(left, accumulate(answers), strict=True))
