@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -258,20 +257,19 @@ def _scratch_file(count: int, folder: PathLike | None) -> IO[bytes]:
     return file
 
 
-def require_memory(groups: BasisGroups, memory: int | None = None, *, system: Path = Path("/")) -> None:
+def require_memory(groups: BasisGroups, memory: int | None = None) -> None:
     """Raise ResourceError where measuring needs more memory than this process can get."""
     require_room(
         measuring_bytes(groups, memory),
         "measuring holds {needed} of counts and answers at once",
         "nothing was charged or read.  Ask for fewer or smaller tables, with a lower up_to or with max_cells, measure "
         "block by block with memory= (--memory), or on a machine with more memory",
-        system=system,
     )
 
 
-def require_room(needed: float, purpose: str, remedy: str, *, system: Path = Path("/")) -> None:
+def require_room(needed: float, purpose: str, remedy: str) -> None:
     """Raise ResourceError where ``needed`` bytes, which the purpose names, are more than this process can get."""
-    room, where = min(memory_left(system), default=(needed, ""))
+    room, where = min(memory_left(), default=(needed, ""))
     if room < needed:
         held = purpose.format(needed=bytes_text(needed))
         raise ResourceError(f"too little memory: {held}, and {where} has {bytes_text(max(room, 0))} left; {remedy}")
