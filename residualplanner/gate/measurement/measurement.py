@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 _FIELDS = {"plan", "plan_sha256", "noise"}
 _PLAN = "plan/"
 _ANSWERS = {"discrete": {"integers", "wide_groups", "wide_integers"}, "gaussian": {"residuals"}}
-#: The arrays of answers that are kept just as the file has them.
-_KEPT = {"integers", "residuals"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +221,8 @@ def _read(path: "AnyPath", *, mapped: bool, verified: VerifiedFile | None = None
     noise = noise_from_json(header["noise"], plan)
     if set(arrays) != _ANSWERS[noise.kind] | {_PLAN + name for name in plan_arrays}:
         raise FileFormatError("a measurement must have its answers and the arrays of its plan, and no others")
-    hashes = {name: digest for name, digest in file.hashes.items() if name in _KEPT}
+    # of the arrays of answers that are kept just as the file has them
+    hashes = {name: digest for name, digest in file.hashes.items() if name in ("integers", "residuals")}
     return Measurement(plan, _answers(plan, arrays, noise, hashes), noise), file
 
 

@@ -54,15 +54,6 @@ def names_of(data: Any) -> tuple[object, ...]:
     return frame_of(data).columns
 
 
-def frame_of(data: Any) -> Frame:
-    """Records that are read as Arrow batches or as pandas frames."""
-    if isinstance(data, str | Path):
-        return frame_of_path(data)
-    make = maker_of(data)
-    assert make is not None
-    return make(data)
-
-
 def maker_of(data: object) -> "Callable[[Any], Frame] | None":
     """What makes a `Frame` of data of this class; None where none does."""
     names = ((cls.__module__.partition(".")[0].removeprefix("_"), cls.__name__) for cls in type(data).__mro__)
@@ -177,13 +168,17 @@ _LOGS = ("_delta_log", ".hoodie")
 FolderFile = tuple[Path, tuple[tuple[str, str | None], ...]]
 
 
-def frame_of_path(path: str | Path) -> Frame:
-    """The records of a Parquet file, of one of a statistics package, or of a folder of Parquet files.
+def frame_of(data: Any) -> Frame:
+    """The records of a frame, of a Parquet file, of one of a statistics package, or of a folder of Parquet files.
 
     DataError where there is no such file, or its name ends in none of those that are read; or the folder holds anything
     but Parquet files.
     """
-    file = Path(path)
+    if not isinstance(data, str | Path):
+        make = maker_of(data)
+        assert make is not None
+        return make(data)
+    file = Path(data)
     if file.is_dir():
         return _frame_of_folder(file)
     require_regular(file)
