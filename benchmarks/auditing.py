@@ -30,7 +30,6 @@ from residualplanner.gate.discrete_gaussian import ByteSource, InsecureTestBits
 from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.discrete import integer_answers
 from residualplanner.gate.measurement.measure import measure
-from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.precision import lattice_divisors, precision_of
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.method.bases.basis import Basis
@@ -41,7 +40,7 @@ from residualplanner.method.losses import DescribedLoss
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import zcdp
 from residualplanner.method.queries.runs import Prefix
-from residualplanner.method.strategy.basis_groups import BasisGroups
+from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
 from residualplanner.method.strategy.strategy import varying_strategy
 from residualplanner.method.workload.workload import Workload
 from residualplanner.release.reconstruct import reconstruct
@@ -241,7 +240,7 @@ def table_cells(
     experiment: Experiment, table: NDArray[np.int64], runs: int, source: ByteSource, query: Sequence[int]
 ) -> NDArray[np.float64]:
     """The reconstructed table of one query in every run, (runs, cells), by the functions that `reconstruct` uses."""
-    groups = groups_of_plan(experiment.plan)
+    groups = basis_groups(experiment.plan.strategy)
     parts = [tuple(part) for k in range(len(query) + 1) for part in combinations(query, k)]
     # Subsets in the order of reconstruction: bit i of a subset's number says whether it has the query's i-th attribute.
     parts.sort(key=lambda part: sum(1 << query.index(i) for i in part))
@@ -347,7 +346,7 @@ def product(factors: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 def _groups(experiment: Experiment) -> BasisGroups:
     """The sets that are measured, by the shape of their tables; a set may come twice."""
-    groups = groups_of_plan(experiment.plan)
+    groups = basis_groups(experiment.plan.strategy)
     again = [np.flatnonzero(np.isin(experiment.measured, numbers)) for numbers in groups.members]
     members = tuple(np.array(experiment.measured)[places] for places in again)
     return replace(groups, members=members)

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 import residualplanner as rp
 from benchmarks.auditing import DELTA, STANDARD_ERRORS, Audit, Scores, audit
+from benchmarks.rap_cases import counts_of
 from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap.mechanism import RapRound, Run
 from residualplanner.fits.rap.plan import root_down
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
 from residualplanner.fits.rap.tiles import ExactCounts, tiles_of
 from residualplanner.gate.discrete_gaussian import ByteSource
-from residualplanner.gate.sources.counting import count_groups
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.gate.sources.source import Source
 
@@ -104,7 +104,7 @@ class RapExperiment:
     def counts(self, is_after: bool) -> list[NDArray[np.int64]]:
         """The exact answers of both tables."""
         codes = np.ascontiguousarray(self.side(is_after).T)
-        return [count_groups(codes, DOMAIN.sizes, [np.array([[i]])])[0][0] for i in range(2)]
+        return [counts_of(codes, DOMAIN, (i,)) for i in range(2)]
 
 
 def round_scores(experiment: RapExperiment, is_after: bool, runs: int, source: ByteSource) -> tuple[Scores, Scores]:

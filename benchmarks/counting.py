@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.counting import count_groups
+from residualplanner.gate.sources.counting import CountedTables
 
 SIZE = 10
 #: How many records are counted at a time, so that they stay in the processor's cache.
@@ -29,13 +29,14 @@ def measured(records: int, attributes: int, fraction: float) -> dict[str, float]
     codes = np.random.default_rng(1).integers(0, SIZE, (attributes, records)).astype(np.uint8)
     rows = np.array(list(combinations(range(attributes), 3)))
     start = time.process_time()
-    (tables,) = count_groups(codes, (SIZE,) * attributes, [rows])
+    counts = CountedTables((SIZE,) * attributes, [rows])
+    counts.add(codes, None)
     library = time.process_time() - start
     few = rows[: max(1, int(len(rows) * fraction))]
     start = time.process_time()
     own = counted_by_themselves(codes, few)
     alone = (time.process_time() - start) * len(rows) / len(few)
-    is_equal = bool((tables[: len(few)] == own).all())
+    is_equal = bool((counts.tables[0][: len(few)] == own).all())
     return {"tables": len(rows), "library": library, "alone": alone, "ratio": alone / library, "is_equal": is_equal}
 
 

@@ -13,9 +13,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.precision import lattice_divisors, precision_of
 from residualplanner.method.plan.plan import Plan
+from residualplanner.method.strategy.basis_groups import basis_groups
 
 #: Up to this standard deviation, in steps of the lattice, probabilities are convolved; beyond it sums are integrals.
 _CONVOLVED = 2**13
@@ -58,7 +58,7 @@ class Error:
 def total_error(plan: Plan, *, step: int | None = None) -> Error:
     """The error of a plan's total as the library draws it, or with noise on multiples of one over ``step``."""
     precision = precision_of(plan.noise_variances)
-    divisor = step or lattice_divisors(groups_of_plan(plan), precision, plan.neighbors)[0]
+    divisor = step or lattice_divisors(basis_groups(plan.strategy), precision, plan.neighbors)[0]
     return Error((Fraction(1, divisor),), (divisor**2 / Fraction(float(precision[0])),))
 
 

@@ -27,10 +27,11 @@ from benchmarks.fuzz_files import (
     changed_toml,
 )
 from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
-from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan
+from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.precision import lattice_divisors, measured_cost, precision_of
 from residualplanner.ground.errors import ResidualPlannerError
+from residualplanner.method.strategy.basis_groups import basis_groups
 from residualplanner.publish.maps.boundaries import plane_rings
 from residualplanner.publish.report.privacy import promise_of
 from residualplanner.publish.report.subject import subject_of
@@ -171,7 +172,7 @@ def _plans() -> list[rp.Plan]:
 
 def _measurement(plan: rp.Plan, shift: int = 0) -> Measurement:
     """Answers that are no data's, under a record of noise as of a release."""
-    groups = groups_of_plan(plan)
+    groups = basis_groups(plan.strategy)
     integers = (np.arange(AnswerLayout(groups).count, dtype=np.int64) * 7919) % 1000 - 500 + shift
     precision = precision_of(plan.noise_variances)
     cost, divisors = measured_cost(plan, precision), lattice_divisors(groups, precision, plan.neighbors)

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 import residualplanner as rp
 from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
-from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan
+from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.precision import lattice_divisors, precision_of
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.losses import DescribedLoss
 from residualplanner.method.queries.kind import Kind
+from residualplanner.method.strategy.basis_groups import basis_groups
 from residualplanner.release.batches import TableBatch
 
 #: How far a table may be from NumPy's, in its largest standard errors.
@@ -30,7 +31,7 @@ NOISES = ("discrete", "gaussian")
 
 def noisy_answers(plan: rp.Plan, noise: str, seed: int = 1) -> Measurement:
     """Answers of no data: noise alone, of about the plan's variances, "discrete" or "gaussian"."""
-    groups = groups_of_plan(plan)
+    groups = basis_groups(plan.strategy)
     layout = AnswerLayout(groups)
     floats = np.random.default_rng(seed).normal(size=layout.count)
     for group, members in enumerate(groups.members):

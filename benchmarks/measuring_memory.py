@@ -22,9 +22,9 @@ from benchmarks.processes import anonymous_bytes
 from benchmarks.watched import Watched
 from residualplanner.gate.measurement.blocks import blocks_within, measuring_bytes
 from residualplanner.gate.measurement.counting import count_tables, parents
-from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.method.plan.plan import Plan
+from residualplanner.method.strategy.basis_groups import basis_groups
 
 SIZE, RECORDS, MOST_OFF = 10, 10_000, 0.15
 #: Up to so many attributes all counts are compared.
@@ -37,7 +37,7 @@ def measured(attributes: int, memory: int | None, scratch: Path | None) -> dict[
     plan = rp.select(rp.marginals(domain, up_to=3), budget=rp.zcdp(0.5))
     records = np.random.default_rng(1).integers(0, SIZE, (RECORDS, attributes))
     estimate = plan.resource_estimate(records=RECORDS, memory=memory).measuring_bytes
-    checked = measuring_bytes(groups_of_plan(plan), memory)
+    checked = measuring_bytes(basis_groups(plan.strategy), memory)
     before = anonymous_bytes()
     with Watched() as watched:
         rp.measure(plan, records, memory=memory, scratch=scratch)
@@ -50,7 +50,7 @@ def measured(attributes: int, memory: int | None, scratch: Path | None) -> dict[
 
 def _counts_are_equal(plan: Plan, records: np.ndarray, memory: int) -> bool:
     """Whether the counts of all blocks are those of all sets at once."""
-    source, groups, family = open_source(records, plan.domain), groups_of_plan(plan), parents(plan.closure)
+    source, groups, family = open_source(records, plan.domain), basis_groups(plan.strategy), parents(plan.closure)
     whole = count_tables(source, plan.closure, groups, family)
     for block in blocks_within(groups, family, memory):
         tables = count_tables(source, plan.closure, block.groups, family)

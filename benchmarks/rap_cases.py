@@ -20,13 +20,20 @@ from numpy.typing import NDArray
 import residualplanner as rp
 from residualplanner.datasets import adult
 from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of
-from residualplanner.gate.sources.counting import count_groups
+from residualplanner.gate.sources.counting import CountedTables
 from residualplanner.more.queries.thresholds import threshold_map, threshold_probability
 
 Array = NDArray[np.float64]
 #: Columns of loans that are empty for most of them.
 MOSTLY_EMPTY = ("settlement_", "debt_settlement_", "pub_rec", "collection_recovery_fee", "recoveries")
 MOSTLY_EMPTY += ("delinq_amnt", "mths_since_last_record", "next_pymnt_d")
+
+
+def counts_of(columns: NDArray[Any], domain: rp.Domain, positions: Sequence[int]) -> NDArray[np.int64]:
+    """The counts of the table over some attributes."""
+    counts = CountedTables(domain.sizes, [np.array([positions])])
+    counts.add(columns, None)
+    return counts.tables[0][0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +68,7 @@ class Case:
 
     def truth(self, table: ThresholdTable) -> NDArray[np.int64]:
         """The exact counts of a table."""
-        counted = count_groups(self.columns, self.domain.sizes, [np.array([table.positions])])[0][0]
-        return np.asarray(table.answers(counted))
+        return np.asarray(table.answers(counts_of(self.columns, self.domain, table.positions)))
 
     def sets(self, order: int, max_cells: int | None = None) -> list[tuple[str, ...]]:
         """All sets of so many attributes whose table has at most so many cells."""

@@ -25,10 +25,9 @@ from typing import Any
 import numpy as np
 
 import residualplanner as rp
-from benchmarks.rap_cases import Case, adult_case, all_zero, errors, gaussian, rap_answers, residual_planner
+from benchmarks.rap_cases import Case, adult_case, all_zero, counts_of, errors, gaussian, rap_answers, residual_planner
 from residualplanner.fits.mixtures.mixture import Mixture
 from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of
-from residualplanner.gate.sources.counting import count_groups
 
 ALL_RECORDS = 48_842
 METHODS = (("zero", "joint"), ("gaussian", "joint"), ("gaussian", "per-cell"), ("residual planner", "joint"))
@@ -240,8 +239,7 @@ def rounded_answers(case: Case, mixture: Mixture, oversample: int, seed: int) ->
     codes = np.array(columns)
 
     def answers(table: ThresholdTable) -> Any:
-        counted = count_groups(codes, case.domain.sizes, [np.array([table.positions])])[0][0]
-        return table.answers(counted) * (case.records / count)
+        return table.answers(counts_of(codes, case.domain, table.positions)) * (case.records / count)
 
     return answers
 

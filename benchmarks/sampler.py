@@ -89,14 +89,18 @@ def canonne_kamath_steinke(gamma2: Fraction, random: Random) -> int:
             return y
 
 
+def scales_of(gamma2: list[Fraction]) -> Scales:
+    return Scales.of_ratios([value.numerator for value in gamma2], [value.denominator for value in gamma2])
+
+
 def ours() -> list[Contest]:
     def one_scale(gamma: int) -> Callable[[], object]:
-        return lambda: draw_flat(Scales.of_fractions([Fraction(gamma**2)]), [MILLION], OperatingSystemBits())
+        return lambda: draw_flat(scales_of([Fraction(gamma**2)]), [MILLION], OperatingSystemBits())
 
     random = Random(0)
     numerators = [int(2**60 * 10 ** random.uniform(0, 9)) ** 2 for _ in range(10_000)]
     gamma2 = [Fraction(numerator, 2**120) for numerator in numerators]
-    scales, sizes = Scales.of_fractions(gamma2), np.full(10_000, 100)
+    scales, sizes = scales_of(gamma2), np.full(10_000, 100)
     contests = [Contest(f"ours, gamma = {gamma:g}", MILLION, one_scale(gamma), 5e6) for gamma in GAMMAS]
     contests += [
         Contest(
@@ -105,13 +109,13 @@ def ours() -> list[Contest]:
         Contest(
             "ours, the same from fractions",
             MILLION,
-            lambda: draw_flat(Scales.of_fractions(gamma2), sizes, OperatingSystemBits()),
+            lambda: draw_flat(scales_of(gamma2), sizes, OperatingSystemBits()),
             4e6,
         ),
         Contest(
             "ours, gamma = 1e20 (Python integers)",
             20_000,
-            lambda: draw_flat(Scales.of_fractions([Fraction(10**40)]), [20_000], OperatingSystemBits()),
+            lambda: draw_flat(scales_of([Fraction(10**40)]), [20_000], OperatingSystemBits()),
         ),
     ]
     return contests

@@ -57,7 +57,7 @@ _BY_FILE = {
         ("tails half as heavy", "(2 << TAIL_CHUNK_BITS)", "(1 << TAIL_CHUNK_BITS)"),
         ("one tail left out of the weights", "whole[-1], whole[-1]]", "whole[-1], 0]"),
         ("tables reach half as far", "int(_WIDTHS * 64", "int(_WIDTHS * 32"),
-        ("ratio of the neighboring cell", "in weights[:block_count]]", "in [weights[0], *weights[: block_count - 1]]]"),
+        ("ratio of the neighboring cell", "in weights[: 2 * reach]]", "in [weights[0], *weights[: 2 * reach - 1]]]"),
         ("blocks numbered one off", "([*range(-reach, reach), 0, 0, 0])", "([*range(1 - reach, reach + 1), 0, 0, 0])"),
         ("try again counts as block 0", "[np.nan, np.nan, -1]", "[np.nan, np.nan, 1e9]"),
         ("tails never attempted", "[np.nan, np.nan, -1]", "[-1.0, -1.0, -1.0]"),

@@ -25,7 +25,6 @@ from residualplanner.gate.measurement import (
     answers,
     averages,
     blocks,
-    combined,
     discrete,
     double_word,
     gaussian,

@@ -9,21 +9,21 @@ import numpy as np
 import openpyxl
 import pyarrow.parquet as pq
 
-from inner_parts import answers, measurement, noise_record
+from inner_parts import answers, basis_groups, noise_record
 from random_plans import base_mechanisms, plan_by_hand
 from residualplanner import Domain, Measurement, Workload, reconstruct, strategies
 
 
 def any_release(plan, seed=1):
     """A release of answers that are no data's, so that nothing cancels by chance."""
-    groups = measurement.groups_of_plan(plan)
+    groups = basis_groups(plan.strategy)
     values = np.random.default_rng(seed).normal(size=answers.AnswerLayout(groups).count)
     return reconstruct(Measurement(plan, answers.Residuals(groups, values), noise_record.NoiseRecord(seed=seed)))
 
 
 def exact_release(plan, data):
     """The release of answers without noise."""
-    groups, rows = measurement.groups_of_plan(plan), [rows for rows, _ in base_mechanisms(plan)]
+    groups, rows = basis_groups(plan.strategy), [rows for rows, _ in base_mechanisms(plan)]
     values = np.concatenate([rows[number] @ data.ravel() for number in np.concatenate(groups.members)])
     return reconstruct(Measurement(plan, answers.Residuals(groups, values), noise_record.NoiseRecord(seed=0)))
 

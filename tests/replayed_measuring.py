@@ -12,7 +12,6 @@ import pytest
 import residualplanner as rp
 from inner_parts import InsecureTestBits, basis_groups, measure_with_bits
 from inner_parts import discrete as mechanism
-from inner_parts import measurement as measurement_part
 from residualplanner import Measurement, measure
 
 
@@ -29,7 +28,7 @@ def integers_of(measurement):
 def refinements(plan):
     """The f of eq. (44) of every set, by doubling it until the noise of all sets with the same bases is wide."""
     groups, precision = (
-        measurement_part.groups_of_plan(plan),
+        basis_groups(plan.strategy),
         [Fraction(float(np.nextafter(1 / s, 0))) for s in plan.noise_variances],
     )
     found = [1] * len(precision)

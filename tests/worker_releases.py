@@ -16,4 +16,4 @@ def released(ledger: str, folder: str) -> tuple[int, list[int]]:
     plan = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.pcost("1/64"))
     measurement = rp.Session(RECORDS, ledger=ledger).measure(plan, again=True)
     rp.reconstruct(measurement).save(Path(folder), format="csv")
-    return os.getpid(), measurement.residuals.integers.tolist()
+    return os.getpid(), measurement.residuals.numbers.tolist()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.measurement import NoisyAnswers
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import needing
 from residualplanner.method.kron.arrays import Array

@@ -102,17 +102,12 @@ def archive_pieces(
     return write
 
 
-def read_archive(
-    path: PathLike, *, kind: str, version: int, mapped: bool = False
-) -> tuple[dict[str, Any], dict[str, hashing.Array]]:
+def read_archive(path: PathLike, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, hashing.Array]]:
     """Read what `write_archive` wrote: the header, and the arrays, read-only.
-
-    Arrays that are ``mapped`` stay on disk; the system reads them into memory, and drops them from it, as it likes.
 
     FileFormatError where the file is of another kind or version, truncated, altered, or too large.
     """
-    content, arrays, _ = open_archive(path, kind=kind, version=version, mapped=mapped)
-    return content, arrays
+    return open_archive(path, kind=kind, version=version)[:2]
 
 
 def open_archive(
@@ -121,7 +116,7 @@ def open_archive(
     """As `read_archive`, and what makes it unnecessary to compare the hashes of this file again.
 
     Given what an earlier call has returned, arrays that it has compared are not read for that again if the file is
-    still the same.
+    still the same.  Arrays that are ``mapped`` stay on disk; the system reads them into memory, and drops them from it.
     """
     require_path(f"load_{kind}", path, f'load_{kind}("people.{kind}")')
     if os.path.isdir(path):

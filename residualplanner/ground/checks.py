@@ -99,10 +99,7 @@ def require_path(call: str, path: object, example: str) -> None:
 
 
 def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
-    """A file opened for reading; FileFormatError for a pipe or a device, which may never end or never begin.
-
-    OSError where it cannot be opened, or is a folder.
-    """
+    """A file opened for reading, or OSError; FileFormatError for a pipe or a device, which may never end or begin."""
     if os.path.isdir(path):  # Windows would say that permission is denied
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))

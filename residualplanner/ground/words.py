@@ -27,8 +27,6 @@ COUNTS = "counts"
 RECORDS = "records"
 #: What stands between the attributes of a query and the records that it is about, where these are not all.
 AMONG = " among "
-#: The names of signs that separate columns in files that are not CSV.
-SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 # The words that a user chooses among: here the command line can offer them before it loads what they are about.
 #: How neighboring data sets differ.
 Notion = Literal["add-remove", "replace"]
@@ -180,7 +178,8 @@ def table_text(query: str, kinds: str) -> str:
 
 def separators(names: Sequence[str]) -> str | None:
     """What probably separates the names in the first line of a CSV file, if not commas."""
-    return next((word for mark, word in SEPARATORS.items() if len(names) == 1 and mark in names[0]), None)
+    signs = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+    return next((word for sign, word in signs.items() if len(names) == 1 and sign in names[0]), None)
 
 
 def percent_text(part: float) -> str:

@@ -17,7 +17,7 @@ from residualplanner.method.plan.error_table import query_table
 from residualplanner.release.heading import Heading
 
 if TYPE_CHECKING:
-    from residualplanner.gate.measurement.combined import NoisyAnswers
+    from residualplanner.gate.measurement.measurement import NoisyAnswers
 
 #: What noise is multiplied by: of the answers of a measurement by the positions of the attributes of each set.
 NoiseWeights = Mapping[tuple[int, ...], tuple[float, FloatArray]]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.measurement import NoisyAnswers
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import DomainError
 from residualplanner.ground.words import listed, names_text, suggestion

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, final
 
 import numpy as np
 
-from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.measurement import NoisyAnswers
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import ArgumentError, WorkloadError

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.measurement import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, frozen, is_unicode
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.json import json_text

@@ -7,7 +7,7 @@ Source: eqs. (10), (13) and (25), and docs/mathematics.md section 7 on several m
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
-from residualplanner.gate.measurement.combined import as_one
+from residualplanner.gate.measurement.averages import as_one
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import ArgumentError

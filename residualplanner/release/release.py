@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner.gate.measurement.combined import NoisyAnswers
-from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.gate.measurement.measurement import Measurement, NoisyAnswers
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import IntArray

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.measurement.answers import Residuals
-from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.measurement import NoisyAnswers
 from residualplanner.ground.checks import require_type
 from residualplanner.method.bases.basis import Basis, basis_codes
 from residualplanner.method.kron.arrays import Array, Scratch, empty_floats, read_only

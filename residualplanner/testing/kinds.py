@@ -21,8 +21,6 @@ from residualplanner.more.queries.json import READERS
 from residualplanner.testing.comparing import agree, require
 from residualplanner.testing.plans import check_plan, require_small
 
-#: What a matrix is applied to along each of its axes has so many entries along the other two.
-_BESIDE = 2, 3
 _OWN = "look at the method, or leave it out: the one of `Kind` computes it from `sparse_rows`"
 
 
@@ -108,7 +106,7 @@ def _require_methods(kind: Kind, W: FloatArray) -> None:
     agree(kind.augmented_gram(size), parts.T @ parts, "`augmented_gram`", _OWN)
     agree(kind.augmented_gram(size, weights), parts.T @ (weights[:, None] * parts), "`augmented_gram` of weights", _OWN)
     for axis in range(3):
-        array = chance.normal(size=np.insert(_BESIDE, axis, size))
+        array = chance.normal(size=np.insert((2, 3), axis, size))
         kept, expected = array.copy(), np.moveaxis(np.tensordot(W, array, axes=(1, axis)), 0, axis)
         for at in (axis, axis - 3):
             found = kind.apply(array, at)

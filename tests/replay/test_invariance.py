@@ -198,12 +198,12 @@ def test_an_error_about_records_is_the_same_whichever_record_is_bad_and_however_
 
 
 def sent(connection) -> None:
-    connection.send(measure(PLANS["two-way"], frame(4)).residuals.integers.tolist())
+    connection.send(measure(PLANS["two-way"], frame(4)).residuals.numbers.tolist())
     connection.close()
 
 
 def test_calls_and_copies_of_one_process_never_share_noise():
-    found = [tuple(measure(PLANS["two-way"], frame(4)).residuals.integers.tolist()) for _ in range(20)]
+    found = [tuple(measure(PLANS["two-way"], frame(4)).residuals.numbers.tolist()) for _ in range(20)]
     context = get_context("fork")
     for _ in range(8):
         here, there = context.Pipe(duplex=False)

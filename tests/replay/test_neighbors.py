@@ -15,7 +15,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from inner_parts import OperatingSystemBits, measurement, noisy_answers
+from inner_parts import OperatingSystemBits, basis_groups, noisy_answers
 from inner_parts import precision as precision_part
 from replayed_measuring import refinements
 from watching import Seen, run
@@ -121,7 +121,7 @@ def test_worlds_whose_numbers_may_exceed_64_bits_are_among_them():
     plans = [worlds(random.Random(number)).plan for number in range(WORLDS)]
     found = []
     for plan in plans:
-        groups, precision = measurement.groups_of_plan(plan), precision_part.precision_of(plan.noise_variances)
+        groups, precision = basis_groups(plan.strategy), precision_part.precision_of(plan.noise_variances)
         found.append(
             noisy_answers.widths(
                 groups, precision, precision_part.lattice_divisors(groups, precision, plan.neighbors), records=0

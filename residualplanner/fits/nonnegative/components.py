@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.measurement.answers import Residuals
-from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.measurement import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.method.bases.basis import Basis, basis_codes
 from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, matrix_map

@@ -21,8 +21,7 @@ from residualplanner.fits.nonnegative.numbers import NonNegative, require_base, 
 from residualplanner.fits.nonnegative.potentials import first_multipliers
 from residualplanner.fits.nonnegative.table_map import largest_sets, reference_map
 from residualplanner.gate.measurement.blocks import require_room
-from residualplanner.gate.measurement.combined import NoisyAnswers
-from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.gate.measurement.measurement import Measurement, NoisyAnswers
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import entry_named, require_positive

@@ -12,7 +12,7 @@ from residualplanner.fits.nonnegative.facts import Facts, origin_of
 from residualplanner.fits.nonnegative.integers import IntegerTables
 from residualplanner.fits.nonnegative.table_map import reference_map
 from residualplanner.gate.measurement.answers import Residuals
-from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.measurement import NoisyAnswers
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.checks import FloatArray, frozen, is_integer, require_type, value_text

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from residualplanner.fits.nonnegative import table_map as table_maps
 from residualplanner.fits.nonnegative.components import ComponentLayout, components_of_counts, measured_components
 from residualplanner.fits.nonnegative.facts import Fact, Facts, cell_counts
-from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.measurement import NoisyAnswers
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.attribute_sets import subsets_of

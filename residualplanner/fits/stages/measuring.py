@@ -23,7 +23,7 @@ from residualplanner.gate.ledger import Ledger, LedgerEntry
 from residualplanner.gate.measurement.blocks import blocks_held, require_memory
 from residualplanner.gate.measurement.counting import count_tables, parents, rows_to_count
 from residualplanner.gate.measurement.discrete import exact_noise
-from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan
+from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.opening import engines, open_source, require_several_readings
 from residualplanner.gate.sources.ready_counts import source_of_counts
@@ -35,6 +35,7 @@ from residualplanner.ground.stores import open_store
 from residualplanner.ground.words import ChargeTime
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.privacy import Budget
+from residualplanner.method.strategy.basis_groups import basis_groups
 from residualplanner.release.reconstruct import reconstruct
 
 #: The exact counts of all tables, which never leave, by the positions of their attributes.
@@ -157,7 +158,7 @@ class _Run:
     def count(self, source: Source) -> _Counted:
         """The tables of pairs, which must not leave, and the records, to count larger sets that noisy answers name."""
         plan = self.staged.everything
-        groups, family = groups_of_plan(plan), parents(plan.closure)
+        groups, family = basis_groups(plan.strategy), parents(plan.closure)
         require_memory(groups)
         rows = rows_to_count(plan.closure, groups, family)
         progress = partial(self._report, 0, 40)

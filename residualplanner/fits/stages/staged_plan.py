@@ -26,7 +26,7 @@ from residualplanner.fits.synthesis.coarsening import (
     fine,
 )
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables, Stage, dependence, measured_tables
-from residualplanner.gate.measurement.combined import as_one
+from residualplanner.gate.measurement.averages import as_one
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import WorkloadError

@@ -16,7 +16,7 @@ from residualplanner.fits.mixtures.mixture import Mixture, OneHot, product_sums
 from residualplanner.fits.nonnegative.components import ComponentLayout, measured_components
 from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.fits.synthesis.coarsening import Coarsening, fine
-from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.measurement import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.subtraction import subtraction_basis

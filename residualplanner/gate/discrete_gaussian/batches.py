@@ -6,6 +6,7 @@ bits as the longest blocks need that any of them has.  Exact decisions read the 
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -107,13 +108,10 @@ class Batch:
     def _pass(self, vectors: Iterable[Slots], bits: CheckedBits) -> list[Slots]:
         """Make one attempt at each draw, several vectors to a request; return the draws still without a value."""
         left: list[Slots] = []
-        request: list[Slots] = []
-        for slots in vectors:
-            request.append(slots)
-            if len(request) * VECTOR >= REQUEST:
-                left += self._serve(request, bits)
-                request = []
-        return left + self._serve(request, bits) if request else left
+        waiting = iter(vectors)
+        while request := [*islice(waiting, -(-REQUEST // VECTOR))]:
+            left += self._serve(request, bits)
+        return left
 
     def _serve(self, request: list[Slots], bits: CheckedBits) -> list[Slots]:
         count = sum(slots.amount for slots in request)

@@ -25,9 +25,7 @@ def alias_table(weights: Sequence[int], *, columns: int, capacity: int) -> tuple
     The weights are at least 0, and their sum is ``columns * capacity``.  Column k gives cell k where a uniform digit is
     below the first list's entry k, the threshold, else the cell in the second list's, the alias.
 
-    ValueError where the weights do not fill the columns exactly.
-
-    Guarantees: the columns give every cell its weight, which is verified on the finished table.
+    Guarantees: the columns give every cell its weight, which is verified on the finished table; ValueError if not.
     Source: Vose 1991.
     """
     left = [*weights, *[0] * (columns - len(weights))]
@@ -70,7 +68,6 @@ _WIDTHS = 9  # a table reaches at least this many radii to either side
 class Envelope:
     """Weights for the blocks and the two tails, and the arrays that draw one of them from the bits of a word."""
 
-    radius: Fraction  # in blocks; the table serves every gamma of at most ``radius * L``
     reach: int  # the blocks are numbered ``-reach .. reach - 1``.
     scale: int  # c, an integer; block q weighs at least ``c * sup f`` over the block
     weights: tuple[int, ...]  # by cell: the blocks in order, right tail, left tail, and the remainder ("try again")
@@ -120,14 +117,12 @@ def envelope(table: int) -> Envelope:
     again = len(weights) - 1
     own = np.minimum(np.arange(COLUMNS), again)
     cells = np.stack([own, np.array(alias)], axis=1).ravel()
-    block_count = 2 * reach
     block_of_cell = np.array([*range(-reach, reach), 0, 0, 0])
     # Python divides integers correctly rounded.
     ratio_of_cell = np.array(
-        [(scale << UNIFORM_BITS) / weight for weight in weights[:block_count]] + [np.nan, np.nan, -1]
+        [(scale << UNIFORM_BITS) / weight for weight in weights[: 2 * reach]] + [np.nan, np.nan, -1]
     )
     return Envelope(
-        radius=radius,
         reach=reach,
         scale=scale,
         weights=tuple(weights),
@@ -184,8 +179,7 @@ def shelf(tables: tuple[int, ...]) -> Shelf:
     index = np.zeros(TABLES, dtype=np.int64)
     index[list(tables)] = np.arange(len(tables))
 
-    def join(arrays: list[NDArray[Any]]) -> NDArray[Any]:
-        return arrays[0] if len(arrays) == 1 else frozen(np.concatenate(arrays))
+    def joined(name: str) -> NDArray[Any]:
+        return frozen(np.concatenate([getattr(one, name) for one in envelopes]))
 
-    joined = (join([getattr(one, name) for one in envelopes]) for name in ("bounds", "blocks", "ratios"))
-    return Shelf(envelopes, frozen(index), *joined)
+    return Shelf(envelopes, frozen(index), *map(joined, ("bounds", "blocks", "ratios")))

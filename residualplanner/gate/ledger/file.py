@@ -157,8 +157,7 @@ def append_line(handle: int, content: bytes, line: bytes) -> None:
 def locked_file(path: Path, *, exclusive: bool) -> Iterator[tuple[int, bytes]]:
     """Open a file and lock it, exclusively to write, or together with other readers: its descriptor and its content.
 
-    FileFormatError: it is not a regular file.  OSError: it cannot be opened, read, or locked; or it was replaced
-    meanwhile.
+    FileFormatError where it is not a regular file, OSError where this fails or it was replaced meanwhile.
     """
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise FileFormatError("it is not a regular file")

@@ -1,7 +1,4 @@
-"""The ledger: the total cost of a data set's releases, and whether another one may be made.
-
-Source: docs/mathematics.md section 1: the costs of releases from the same records add up.
-"""
+"""The ledger: the total cost of a data set's releases, and whether another one may be made."""
 
 from collections.abc import Mapping
 from fractions import Fraction

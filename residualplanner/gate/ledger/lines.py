@@ -310,10 +310,7 @@ def _terms_of_line(line: bytes) -> LedgerTerms:
 
 
 def _line_of_text(line: bytes, number: int, head: str, sequence: int) -> LedgerEntry | LedgerStage:
-    """A line after the first, without its line feed.
-
-    The part before a tab was torn.  FileFormatError unless it was written just so.
-    """
+    """A line after the first, as `_terms_of_line`; the part before a tab was torn."""
     prefix, tab, text = line.rpartition(TAB)
     fields = _fields_of(text, number, _ENTRY, _STAGE)
     try:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.measurement.noisy_answers import wide_to_words
-from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.words import count_text
 from residualplanner.method.strategy.basis_groups import BasisGroups
@@ -18,10 +18,7 @@ from residualplanner.method.strategy.basis_groups import BasisGroups
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnswerLayout:
-    """Where the residual answers of every set stand in one flat array (r,).
-
-    Group follows group, in a group set follows set, and the answers of a set are in C order.
-    """
+    """Where the residual answers of every set stand in one flat array (r,): group by group, set by set, in C order."""
 
     groups: BasisGroups  # the sets by the bases of their attributes
 
@@ -73,11 +70,6 @@ class Residuals(AnswerLayout):
             zeros = self.part(self.numbers, group)
             if numbers.shape != zeros.shape or zeros.any() or not (abs(numbers) >= 2**63).any():
                 raise FileFormatError("answers are stored as wide integers exactly where int64 cannot hold them")
-
-    @property
-    def integers(self) -> IntArray:
-        """The numbers, where the noise is discrete, (r,)."""
-        return self.numbers
 
     @property
     def values(self) -> FloatArray:

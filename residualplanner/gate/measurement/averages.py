@@ -10,7 +10,7 @@ from operator import add
 import numpy as np
 
 from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
-from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan, measurement_html
+from residualplanner.gate.measurement.measurement import Measurement, NoisyAnswers, measurement_html
 from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json
 from residualplanner.ground.array_hashes import content_hash
 from residualplanner.ground.checks import FloatArray, frozen
@@ -24,6 +24,7 @@ from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import zcdp
 from residualplanner.method.strategy.accuracy import Accuracy
+from residualplanner.method.strategy.basis_groups import basis_groups
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.method.strategy.strategy import Strategy, constant_strategy
 from residualplanner.method.workload.closure import Closure
@@ -168,7 +169,7 @@ def combine(measurements: Sequence[Measurement]) -> CombinedMeasurement:
     if len({measurement.answers_sha256 for measurement in chosen}) < len(chosen):
         raise BudgetError("a measurement is there twice; its noise would be averaged with itself and not become less")
     plan = combined_plan([measurement.plan for measurement in chosen])
-    closure, groups = plan.closure, groups_of_plan(plan)
+    closure, groups = plan.closure, basis_groups(plan.strategy)
     layout = AnswerLayout(groups)
     values = np.zeros(layout.count)
     total = combined_precision(closure, [measurement.plan for measurement in chosen])
@@ -180,6 +181,11 @@ def combine(measurements: Sequence[Measurement]) -> CombinedMeasurement:
             scale = weights[members].reshape(-1, *(1,) * len(own.groups.shapes[number]))
             layout.part(values, group)[rows] += scale * own.block(number)
     return CombinedMeasurement(chosen, plan, Residuals(groups, frozen(values)))
+
+
+def as_one(measurements: Sequence[Measurement]) -> NoisyAnswers:
+    """A single measurement as it is, several combined; errors as those of `combine`."""
+    return measurements[0] if len(measurements) == 1 else combine(measurements)
 
 
 def noise_of_release(stated: object, plan: Plan, plans: Sequence[Plan]) -> NoiseRecord:

@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -55,13 +54,9 @@ class Division:
         """How many cells the tables of each block have together, (blocks,)."""
         return np.add.reduceat(_entries(self.groups, self.groups.shapes)[self.sets], self.starts[:-1])
 
-    def members(self, number: int) -> IntArray:
-        """The numbers of the sets of a block, ascending."""
-        return self.sets[self.starts[number] : self.starts[number + 1]]
-
     def block(self, number: int) -> SetBlock:
         """One of the blocks."""
-        chosen, groups = self.members(number), self.groups
+        chosen, groups = self.sets[self.starts[number] : self.starts[number + 1]], self.groups
         of_set = groups.group[chosen]
         group, row = np.full(len(groups.group), -1), np.full(len(groups.group), -1)
         numbers = tuple(np.unique(of_set).tolist())
@@ -109,18 +104,13 @@ def _entries(groups: BasisGroups, shapes: Sequence[tuple[int, ...]]) -> FloatArr
 def _tops(family: Parents) -> IntArray:
     """For every set that from which it is summed down in the end, itself if it is part of no other, (m,)."""
     top = np.where(family.is_maximal, np.arange(len(family.parent)), family.parent)
-    while True:
-        above = top[top]
-        if (above == top).all():
-            return top
-        top = above
+    while (top != top[top]).any():
+        top = top[top]
+    return top
 
 
 def filled(sizes: FloatArray, room: float) -> IntArray:
-    """Number the blocks (k,) that things of these ``sizes`` (k,) fill one after another, none with more than room.
-
-    What is larger than the room is alone.
-    """
+    """Number the blocks (k,) that things of these ``sizes`` (k,) fill in turn, none above the room unless alone."""
     numbers = np.empty(len(sizes), dtype=np.int64)
     ends = np.cumsum(sizes)
     start = number = 0
@@ -146,9 +136,8 @@ def counts_and_answers_bytes(groups: BasisGroups) -> int:
 
     Counts are released group by group as answers are computed, so that the two are never held in full together.
     """
-    tables = [math.prod(shape) for shape in groups.shapes]
     sets = [len(members) for members in groups.members]
-    counts = [cells * number for cells, number in zip(tables, sets, strict=True)]
+    counts = [math.prod(shape) * number for shape, number in zip(groups.shapes, sets, strict=True)]
     answers = [math.prod(shape) * number for shape, number in zip(groups.answer_shapes, sets, strict=True)]
     left = [sum(counts) - done for done in accumulate(counts[:-1], initial=0)]
     return BYTES_OF_NUMBER * max(waiting + made for waiting, made in zip(left, accumulate(answers), strict=True))
@@ -234,10 +223,7 @@ def require_room_given(memory: int | None, scratch: PathLike | None) -> None:
 
 
 def blocks_held(groups: BasisGroups, family: Parents, memory: int | None = None) -> Division | list[SetBlock]:
-    """As many sets at a time as so many bytes of counts and noise hold, all if none are given.
-
-    ResourceError where the machine lacks the memory for them.
-    """
+    """As many sets at a time as so many bytes of counts and noise hold, all if none are given, or ResourceError."""
     require_memory(groups, memory)
     if memory is not None:
         return blocks_within(groups, family, int(memory))
@@ -271,20 +257,19 @@ def _scratch_file(count: int, folder: PathLike | None) -> IO[bytes]:
     return file
 
 
-def require_memory(groups: BasisGroups, memory: int | None = None, *, system: Path = Path("/")) -> None:
+def require_memory(groups: BasisGroups, memory: int | None = None) -> None:
     """Raise ResourceError where measuring needs more memory than this process can get."""
     require_room(
         measuring_bytes(groups, memory),
         "measuring holds {needed} of counts and answers at once",
         "nothing was charged or read.  Ask for fewer or smaller tables, with a lower up_to or with max_cells, measure "
         "block by block with memory= (--memory), or on a machine with more memory",
-        system=system,
     )
 
 
-def require_room(needed: float, purpose: str, remedy: str, *, system: Path = Path("/")) -> None:
+def require_room(needed: float, purpose: str, remedy: str) -> None:
     """Raise ResourceError where ``needed`` bytes, which the purpose names, are more than this process can get."""
-    room, where = min(memory_left(system), default=(needed, ""))
+    room, where = min(memory_left(), default=(needed, ""))
     if room < needed:
         held = purpose.format(needed=bytes_text(needed))
         raise ResourceError(f"too little memory: {held}, and {where} has {bytes_text(max(room, 0))} left; {remedy}")

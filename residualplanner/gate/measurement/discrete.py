@@ -20,7 +20,6 @@ from residualplanner.gate.measurement import counting
 from residualplanner.gate.measurement import precision as exact
 from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
 from residualplanner.gate.measurement.blocks import SetBlock
-from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.noisy_answers import RECORDS, Width, noisy_answers, widths
 from residualplanner.gate.sources.source import Progress
@@ -28,7 +27,7 @@ from residualplanner.ground.checks import FloatArray, IntArray, frozen, untold
 from residualplanner.method.kron.arrays import Scratch
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import require_discrete
-from residualplanner.method.strategy.basis_groups import BasisGroups
+from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
 
 #: How many cells are worked on at a time, so that they stay in the processor's cache, and for how many noise is drawn.
 BATCH_CELLS = 2**15
@@ -191,7 +190,7 @@ def exact_noise(plan: Plan, source: ByteSource | None = None) -> ExactNoise:
     Source: eqs. (34) to (36) and (44).
     """
     require_discrete(plan.budget)
-    groups = groups_of_plan(plan)
+    groups = basis_groups(plan.strategy)
     counting.require_size(groups)
     precision, cost = exact.exact_price(plan)
     divisors = exact.lattice_divisors(groups, precision, plan.neighbors, plan.domain.denominator)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
@@ -22,7 +22,7 @@ from residualplanner.ground.notebooks import caption_of, html_table
 from residualplanner.ground.words import GET_IT_BACK, count_text, decimal_text_up
 from residualplanner.method.plan.files import plan_from_archive, plan_to_archive
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
+from residualplanner.method.strategy.basis_groups import basis_groups
 
 if TYPE_CHECKING:
     from residualplanner.ground.stores import AnyPath, Bucket
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 _FIELDS = {"plan", "plan_sha256", "noise"}
 _PLAN = "plan/"
 _ANSWERS = {"discrete": {"integers", "wide_groups", "wide_integers"}, "gaussian": {"residuals"}}
-#: The arrays of answers that are kept just as the file has them.
-_KEPT = {"integers", "residuals"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +127,33 @@ class Measurement:
         return {"kind": "measurement", "version": FORMAT_VERSION, "header": header, "arrays": arrays}
 
 
+class NoisyAnswers(Protocol):
+    """Noisy answers that tables follow from: of one measurement, the averages of several, or those of a folder."""
+
+    @property
+    def plan(self) -> Plan:
+        """Which sets of attributes were measured, with how much noise."""
+
+    @property
+    def residuals(self) -> Residuals:
+        """The answers."""
+
+    @property
+    def noise(self) -> NoiseRecord:
+        """How the noise was drawn."""
+
+    @property
+    def answers_sha256(self) -> str:
+        """The SHA-256 of the answers: 64 hexadecimal digits."""
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Those that the answers are from."""
+
+    def with_residuals(self, residuals: Residuals) -> "NoisyAnswers":
+        """The same with other answers."""
+
+
 def measurement_html(measurement: object, plan: Plan, residuals: Residuals, noise: NoiseRecord) -> str:
     """A measurement as a notebook shows it, a row for each fact; none depends on an answer."""
     cost = "not stated" if noise.pcost is None else decimal_text_up(noise.pcost)
@@ -141,11 +166,6 @@ def measurement_html(measurement: object, plan: Plan, residuals: Residuals, nois
         ("guarantee", noise.guarantee),
     ]
     return html_table(caption_of(measurement), ["", "measured"], rows)
-
-
-def groups_of_plan(plan: Plan) -> BasisGroups:
-    """The sets of a plan's closure, grouped by the bases of their attributes."""
-    return basis_groups(plan.strategy)
 
 
 @memory_for("to read this measurement; use a machine with more memory")
@@ -201,12 +221,13 @@ def _read(path: "AnyPath", *, mapped: bool, verified: VerifiedFile | None = None
     noise = noise_from_json(header["noise"], plan)
     if set(arrays) != _ANSWERS[noise.kind] | {_PLAN + name for name in plan_arrays}:
         raise FileFormatError("a measurement must have its answers and the arrays of its plan, and no others")
-    hashes = {name: digest for name, digest in file.hashes.items() if name in _KEPT}
+    # of the arrays of answers that are kept just as the file has them
+    hashes = {name: digest for name, digest in file.hashes.items() if name in ("integers", "residuals")}
     return Measurement(plan, _answers(plan, arrays, noise, hashes), noise), file
 
 
 def _answers(plan: Plan, arrays: Mapping[str, Any], noise: NoiseRecord, hashes: Mapping[str, str]) -> Residuals:
-    groups = groups_of_plan(plan)
+    groups = basis_groups(plan.strategy)
     if noise.kind == "gaussian":
         return Residuals(groups, arrays["residuals"], hashes=hashes)
     wide = wide_from_words(groups, arrays["wide_groups"], arrays["wide_integers"])

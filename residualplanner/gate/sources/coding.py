@@ -13,6 +13,7 @@ from residualplanner.gate.sources.persons import PersonReader, require_person_ty
 from residualplanner.gate.sources.records import source_of_blocks
 from residualplanner.gate.sources.rules import CodedBlock, Part, block_of_columns, code_type
 from residualplanner.gate.sources.source import Source
+from residualplanner.gate.sources.tally import Tally
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.words import names_text
@@ -22,8 +23,6 @@ from residualplanner.method.domain.families import UNKNOWN
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from residualplanner.gate.sources.tally import Tally
 
 
 #: What gives the codes of some entries of a column.
@@ -35,7 +34,7 @@ def coded_blocks(
     contributions: Contributions,
     parts: Iterable[Part],
     *,
-    watch: "Tally | None" = None,
+    watch: Tally | None = None,
     reader_of: Callable[[SchemaColumn], Read] = lambda column: CodedColumn(column).read,
 ) -> Iterator[CodedBlock]:
     """A coded block for each part, which has the columns that `names_of_columns` names, of the records that count."""
@@ -68,7 +67,7 @@ def blocks_of_batches(
     batches: Iterable[Any],
     *,
     keys: Sequence[str | int] | None = None,
-    watch: "Tally | None" = None,
+    watch: Tally | None = None,
 ) -> Iterator[CodedBlock]:
     """The same for Arrow record batches or small pandas frames, whose columns have other ``keys`` than their names."""
     chosen = names_of_columns(domain, contributions) if keys is None else keys
@@ -81,7 +80,7 @@ def batches_of_pandas(frame: "pd.DataFrame") -> "Iterator[pd.DataFrame]":
     return (frame.iloc[start : start + BLOCK] for start in range(0, len(frame), BLOCK))
 
 
-def source_of(data: NDArray[Any], domain: Domain, _: Contributions, watch: "Tally | None") -> Source:
+def source_of(data: NDArray[Any], domain: Domain, _: Contributions, watch: Tally | None) -> Source:
     """The records of a matrix (records, d).
 
     Column i holds codes 0 .. n_i-1 of the domain's i-th attribute, whatever its labels are, or the amounts themselves.

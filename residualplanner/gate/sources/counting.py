@@ -42,15 +42,6 @@ _FIRST = 2
 CoveringTable = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def count_groups(
-    codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray], often: IntArray | None = None
-) -> list[IntArray]:
-    """Count checked codes (d, records) in each cell of some groups of tables, as `CountedTables`.  Source: eq. (1)."""
-    counts = CountedTables(sizes, groups)
-    counts.add(codes, often)
-    return counts.tables
-
-
 def zero_tables(sizes: Sequence[int], groups: Sequence[IntArray]) -> list[IntArray]:
     """Tables full of zeros, (g, n1, .., nk) per group; ValueError where a group's sets differ in shape."""
     return [np.zeros((len(rows), *shape_of_group(sizes, rows)), dtype=np.int64) for rows in groups]
@@ -65,10 +56,7 @@ def shape_of_group(sizes: Sequence[int], rows: IntArray) -> tuple[int, ...]:
 
 
 class CountedTables:
-    """Tables of counts, (g, n1, .., nk) per group of sets (g, k), to which records are added, some at a time.
-
-    Source: eq. (1).
-    """
+    """Tables of counts, (g, n1, .., nk) per group of sets (g, k), to which records are added.  Source: eq. (1)."""
 
     def __init__(self, sizes: Sequence[int], groups: Sequence[IntArray]) -> None:
         self.tables = zero_tables(sizes, groups)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,11 @@ from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.records import source_of_blocks
 from residualplanner.gate.sources.rules import Part
 from residualplanner.gate.sources.source import Source
+from residualplanner.gate.sources.tally import Tally
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.words import separators
 from residualplanner.method.domain.domain import Domain
-
-if TYPE_CHECKING:
-    from residualplanner.gate.sources.tally import Tally
 
 _UNCLOSED = "the file has a quote that does not close, or a record of more than 16 MiB; write it again"
 _MARK = b"\xef\xbb\xbf"
@@ -58,8 +56,6 @@ _QUOTE, _COMMA, _RETURN, _NEWLINE = b'",\r\n'
 #: What replaces the rest of a record that is too long: a misplaced quote, whatever follows.
 _TOO_LONG = b'x"'
 
-Flags = NDArray[np.bool_]
-
 
 @dataclass(frozen=True, slots=True)
 class CsvFile:
@@ -79,7 +75,7 @@ class CsvFile:
     newlines_in_values: bool = False
 
 
-def source_of(data: Any, domain: Domain, contributions: Contributions, watch: "Tally | None") -> Source:
+def source_of(data: Any, domain: Domain, contributions: Contributions, watch: Tally | None) -> Source:
     """The records of a CSV file whose header has been checked; its lines are when they are counted.
 
     DataError where there is no such file, no header, or one without the domain's columns.  Whoever counts gets one
@@ -119,30 +115,26 @@ def _parts(
     indices = [found.index(name) for name in names]
     with_empty = {each.name for each in domain.attributes if each.numeric is None and "" in each.values.labels}
     has_unsound = has_unequal = False
-    for text in _pieces(file):
-        ends, fields, is_sound = forms_of_records(text, newlines_in_values=file.newlines_in_values)
-        fits = is_sound & (fields == len(found))
-        has_unsound |= not is_sound.all()
-        has_unequal |= not fits[is_sound].all()
-        kept = text
-        if not fits.all():
-            kept = np.frombuffer(text, dtype=np.uint8)[np.repeat(fits, np.diff(ends, prepend=-1))].tobytes()
-        parsed = _parsed(kept, int(fits.sum()), len(found), indices)
-        pairs = zip(names, parsed, strict=True)
-        columns = [_with_empty_text(column) if name in with_empty else column for name, column in pairs]
-        yield Part(columns, len(fits), (is_sound, fits))
+    with _open(Path(file.path)) as stream:
+        stream.readline()
+        for text in pieces_of_records(stream, newlines_in_values=file.newlines_in_values):
+            ends, fields, is_sound = forms_of_records(text, newlines_in_values=file.newlines_in_values)
+            fits = is_sound & (fields == len(found))
+            has_unsound |= not is_sound.all()
+            has_unequal |= not fits[is_sound].all()
+            kept = text
+            if not fits.all():
+                kept = np.frombuffer(text, dtype=np.uint8)[np.repeat(fits, np.diff(ends, prepend=-1))].tobytes()
+            parsed = _parsed(kept, int(fits.sum()), len(found), indices)
+            pairs = zip(names, parsed, strict=True)
+            columns = [_with_empty_text(column) if name in with_empty else column for name, column in pairs]
+            yield Part(columns, len(fits), (is_sound, fits))
     can_be_joined = file.newlines_in_values  # which line it is is as secret as the records
     problems = [_UNSOUND[can_be_joined]] * (has_unsound and (is_strict or can_be_joined))
     problems += [_UNEQUAL] * (has_unequal and is_strict)
     if problems:
         remedy = "write it again" if has_unsound and can_be_joined else _REMEDY
         raise DataError(f"the file {Path(file.path).name!r} has {', and '.join(problems)}; {remedy}")
-
-
-def _pieces(file: CsvFile) -> Iterator[bytes]:
-    with _open(Path(file.path)) as stream:
-        stream.readline()
-        yield from pieces_of_records(stream, newlines_in_values=file.newlines_in_values)
 
 
 @contextmanager
@@ -239,7 +231,7 @@ def pieces_of_records(file: IO[bytes], *, newlines_in_values: bool) -> Iterator[
         yield rest
 
 
-def forms_of_records(text: bytes, *, newlines_in_values: bool) -> tuple[IntArray, IntArray, Flags]:
+def forms_of_records(text: bytes, *, newlines_in_values: bool) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
     r"""Of each of some whole records where its newline is, how many fields it has, and whether it is sound.
 
     In a sound record quotes, if any, open and close whole fields, and no carriage return stands outside them but before

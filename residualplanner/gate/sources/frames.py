@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from residualplanner.gate.sources import coding, package_files
@@ -19,12 +19,10 @@ from residualplanner.gate.sources.counting import BLOCK
 from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.records import source_of_blocks
 from residualplanner.gate.sources.source import Source
+from residualplanner.gate.sources.tally import Tally
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.file_kinds import kind_of_name
 from residualplanner.method.domain.domain import Domain
-
-if TYPE_CHECKING:
-    from residualplanner.gate.sources.tally import Tally
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -38,7 +36,7 @@ class Frame:
     types: Callable[[Sequence[str]], Iterable[Sequence[Any]]]
 
 
-def source_of(data: Any, domain: Domain, contributions: Contributions, watch: "Tally | None") -> Source:
+def source_of(data: Any, domain: Domain, contributions: Contributions, watch: Tally | None) -> Source:
     """The records of a frame, a Parquet file, or a folder of them."""
     frame, names = frame_of(data), coding.names_of_columns(domain, contributions)
     coding.require_columns(names, frame.columns)
@@ -54,15 +52,6 @@ def source_of(data: Any, domain: Domain, contributions: Contributions, watch: "T
 def names_of(data: Any) -> tuple[object, ...]:
     """The names of the columns."""
     return frame_of(data).columns
-
-
-def frame_of(data: Any) -> Frame:
-    """Records that are read as Arrow batches or as pandas frames."""
-    if isinstance(data, str | Path):
-        return frame_of_path(data)
-    make = maker_of(data)
-    assert make is not None
-    return make(data)
 
 
 def maker_of(data: object) -> "Callable[[Any], Frame] | None":
@@ -179,13 +168,17 @@ _LOGS = ("_delta_log", ".hoodie")
 FolderFile = tuple[Path, tuple[tuple[str, str | None], ...]]
 
 
-def frame_of_path(path: str | Path) -> Frame:
-    """The records of a Parquet file, of one of a statistics package, or of a folder of Parquet files.
+def frame_of(data: Any) -> Frame:
+    """The records of a frame, of a Parquet file, of one of a statistics package, or of a folder of Parquet files.
 
     DataError where there is no such file, or its name ends in none of those that are read; or the folder holds anything
     but Parquet files.
     """
-    file = Path(path)
+    if not isinstance(data, str | Path):
+        make = maker_of(data)
+        assert make is not None
+        return make(data)
+    file = Path(data)
     if file.is_dir():
         return _frame_of_folder(file)
     require_regular(file)
@@ -227,14 +220,11 @@ def _frame_of_folder(folder: Path) -> Frame:
     parts = sorted(_parts_of(folder), key=lambda part: part[0])
     if not parts:
         raise DataError(f"there is no .parquet file in the folder {str(folder)!r}")
-
-    def batches(names: Sequence[str]) -> Iterable[Any]:
-        return chain.from_iterable(_frame_of_file(part).batches(names) for part in parts)
-
-    def types(names: Sequence[str]) -> Iterable[Sequence[Any]]:
-        return chain.from_iterable(_frame_of_file(part).types(names) for part in parts)
-
-    return Frame(_frame_of_file(parts[0]).columns, batches, types)
+    return Frame(
+        _frame_of_file(parts[0]).columns,
+        lambda names: chain.from_iterable(_frame_of_file(part).batches(names) for part in parts),
+        lambda names: chain.from_iterable(_frame_of_file(part).types(names) for part in parts),
+    )
 
 
 def _parts_of(folder: Path) -> Iterator[FolderFile]:

@@ -99,16 +99,9 @@ def unlimited(data: object) -> object:
     return data.data if isinstance(data, LimitedRecords) else data
 
 
-#: What neighbors differ in where some records of a person are left out.  One record more of a person who has more than
-#: are counted can take the place of another, which changes the counts by both.
-PERSON_CHANGES = "  What the privacy statement is about is a person who comes or goes, with all of their records."
-
-
 @dataclass(frozen=True, slots=True)
 class Contributions:
-    """Which records of a person count: all where no column says whose a record is.
-
-    Source: eq. (103).
+    """Which records of a person count: all where no column says whose a record is.  Source: eq. (103).
 
     Example:
         >>> Contributions("patient", 3, "date").sentence[:85]
@@ -135,7 +128,10 @@ class Contributions:
             return ""
         chosen = "chosen at random" if self.order is None else f"the first by {self.order!r}"
         counted = "record is counted" if self.keep == 1 else "records are counted"
-        return f"Of each person (column {self.person!r}) at most {self.keep:,} {counted}, {chosen}.{PERSON_CHANGES}"
+        # One record more of a person who has more than are counted can take the place of another, which changes the
+        # counts by both: neighbors are told by persons.
+        change = "What the privacy statement is about is a person who comes or goes, with all of their records."
+        return f"Of each person (column {self.person!r}) at most {self.keep:,} {counted}, {chosen}.  {change}"
 
     def to_json(self) -> dict[str, object]:
         """What files say of the rule: nothing where all records are counted."""

@@ -37,8 +37,7 @@ def source_of_counts(counts: Mapping[Any, Any], domain: Domain) -> Source:
         if not isinstance(names, tuple):
             message = f'counts are a mapping from tuples of attribute names, like ("age", "sex"), got the key {names!r}'
             raise DataError(message)
-        domain.positions(names)
-        shape = tuple(domain.sizes[position] for position in _given(names, domain))
+        shape = tuple(domain.sizes[position] for position in domain.positions_as_written(names))
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or array.shape != shape:
             raise DataError(f"the counts of {names} must be a NumPy array of integers, of the shape {shape}")
     kept = dict(counts)
@@ -78,13 +77,9 @@ def _key(positions: Iterable[int], sizes: Sequence[int]) -> Key:
     return tuple(sorted(position for position in positions if sizes[position] > 1))
 
 
-def _given(names: tuple[str, ...], domain: Domain) -> list[int]:
-    return [domain.positions((name,))[0] for name in names]
-
-
 def _table(names: tuple[str, ...], array: NDArray[Any], domain: Domain) -> Table:
     """The table in domain order, without axes of length 1; DataError where it is none of counts."""
-    wanted, given = domain.positions(names), _given(names, domain)
+    wanted, given = domain.positions(names), domain.positions_as_written(names)
     if isinstance(array, np.ma.MaskedArray):
         raise DataError(f"the counts of {names} must be an array without a mask; fill what is masked")
     if (array < 0).any():

@@ -123,11 +123,6 @@ def sums_of_block(block: rules.CodedBlock) -> NDArray[np.uint64]:
     return np.concatenate([np.array(counts, dtype=np.uint64), block.codes.sum(axis=1, dtype=np.uint64)])
 
 
-def records_of_tables(domain: Domain, groups: Sequence[IntArray], tables: Sequence[IntArray]) -> tuple[int, ...]:
-    """How often all records count together, as the first table says; nothing where there is no table."""
-    return (int(tables[0][0].sum()) // denominator_of_set(domain, groups[0][0].tolist()),) if groups else ()
-
-
 def source_of_blocks(domain: Domain, blocks: Callable[[], Iterator[rules.CodedBlock]]) -> Source:
     """Counts of records that come as a stream of coded blocks, in one pass; ``blocks`` starts the stream."""
     return Source(partial(_count, domain, blocks, Passes()), blocks)

@@ -46,10 +46,6 @@ _PROBLEM = {
 _UNREADABLE = "; in a CSV file that is not UTF-8, labels with letters such as é are not recognized: save it as UTF-8"
 
 
-#: Of amounts, by position, how many steps each record is above the low end of its bin.
-StepsAbove = Mapping[int, IntArray]
-
-
 class Part(NamedTuple):
     """Some consecutive records of a stream, as they are given."""
 
@@ -72,7 +68,8 @@ class CodedBlock:
     #: (d, records): valid codes; of amounts that of the low end of a bin; meaningless where there are breaches
     codes: Codes
     breaches: frozenset[Breach]  # the columns whose values break a rule that says "error"
-    above: StepsAbove = field(default_factory=dict)  # (records,) each
+    #: of amounts, by position, how many steps each record is above the low end of its bin, (records,) each
+    above: Mapping[int, IntArray] = field(default_factory=dict)
     #: (2, records): the number of the person of each record, below 0 where it is not known, and that of the entry by
     #: which it is ordered, 0 where there is none; `NO_PERSONS` where persons play no part
     persons: IntArray = field(default_factory=lambda: NO_PERSONS)

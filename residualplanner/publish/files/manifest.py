@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from residualplanner.gate.measurement.answers import Residuals
-from residualplanner.gate.measurement.averages import noise_of_release
-from residualplanner.gate.measurement.combined import NoisyAnswers, as_one
-from residualplanner.gate.measurement.measurement import Measurement, load_measurement
+from residualplanner.gate.measurement.averages import as_one, noise_of_release
+from residualplanner.gate.measurement.measurement import Measurement, NoisyAnswers, load_measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord, package_versions
 from residualplanner.ground.archive import HEADER_LIMIT
 from residualplanner.ground.checks import limited_bytes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.measurement import NoisyAnswers
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.ground.checks import FloatArray, frozen, value_text
 from residualplanner.ground.errors import FileFormatError, WorkloadError

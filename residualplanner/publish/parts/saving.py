@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.measurement import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike, force_name, rename, require_free_folder, write_atomically
 from residualplanner.ground.checks import FloatArray, IntArray, untold

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from residualplanner.gate.measurement.combined import NoisyAnswers, as_one
-from residualplanner.gate.measurement.measurement import map_measurement
+from residualplanner.gate.measurement.averages import as_one
+from residualplanner.gate.measurement.measurement import NoisyAnswers, map_measurement
 from residualplanner.ground.array_hashes import VerifiedFile
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.checks import FloatArray, IntArray, is_integer, value_text

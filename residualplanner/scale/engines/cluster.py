@@ -11,9 +11,9 @@ from typing import final
 import numpy as np
 
 from residualplanner.gate.measurement.blocks import filled
-from residualplanner.gate.sources.counting import shape_of_group, zero_tables
+from residualplanner.gate.sources.counting import MOST, shape_of_group, zero_tables
 from residualplanner.gate.sources.limited_records import Contributions
-from residualplanner.gate.sources.records import Passes, largest_denominator, records_of_tables
+from residualplanner.gate.sources.records import Passes, denominator_of_set, largest_denominator
 from residualplanner.gate.sources.source import NOTHING_MERGED, MergedValues, Progress, Source, WantedTables
 from residualplanner.gate.spend import WatchedProgress
 from residualplanner.ground.checks import IntArray, frozen, untold
@@ -50,11 +50,8 @@ class LocalCluster:
     ``progress`` is called with the number of tasks drawn and their total.
     """
 
-    def __init__(
-        self, source: Source, domain: Domain, *, progress: Progress | None = None, pass_cells: int | None = None
-    ) -> None:
-        self._source, self._domain, self._pass_cells = source, domain, pass_cells or PASS_CELLS
-        self._progress = progress or untold
+    def __init__(self, source: Source, domain: Domain, *, progress: Progress | None = None) -> None:
+        self._source, self._domain, self._progress = source, domain, progress or untold
         self._counted: dict[int, list[IntArray]] = {}
 
     def check(self, tasks: Sequence[CountingTask]) -> None:
@@ -87,7 +84,7 @@ class LocalCluster:
         """The tasks in runs, none of which has more cells than are counted at a time, if it has several tasks."""
         sizes = self._domain.sizes
         cells = [sum(len(rows) * math.prod(shape_of_group(sizes, rows)) for rows in task.groups) for task in tasks]
-        numbers = filled(np.array(cells, dtype=np.float64), self._pass_cells).tolist()
+        numbers = filled(np.array(cells, dtype=np.float64), PASS_CELLS).tolist()
         for _, some in groupby(zip(numbers, tasks, strict=True), key=itemgetter(0)):
             yield [task for _, task in some]
 
@@ -147,8 +144,8 @@ class EngineCluster(ABC):
     def _work(
         self, tasks: Sequence[CountingTask], later: Sequence[CountingTask], merged: MergedValues = NOTHING_MERGED
     ) -> Work:
-        finest = largest_denominator(self._domain, [rows for task in later for rows in task.groups])
-        return Work(self._domain, tuple(tasks), self._contributions, merged, finest)
+        most = MOST // largest_denominator(self._domain, [rows for task in later for rows in task.groups])
+        return Work(self._domain, tuple(tasks), self._contributions, merged, most)
 
     def _rows(
         self, work: Work, finish: Finish, progress: Progress | None = None
@@ -184,7 +181,9 @@ class EngineCluster(ABC):
                 stacks[group][some] = tables
         number = sum(map(len, groups))
         (progress or untold)(number, number)
-        return passes.compare(records_of_tables(self._domain, groups, stacks)) or stacks
+        # how often all records count together, as the first table says
+        met = [int(stacks[0][0].sum()) // denominator_of_set(self._domain, groups[0][0].tolist())] if groups else []
+        return passes.compare(tuple(met)) or stacks
 
 
 #: Records, and the workers that count them.

@@ -72,9 +72,8 @@ class DaskRecords(EngineCluster):
         return bool(nw.dependencies.is_dask_dataframe(data))
 
     @staticmethod
-    def workers_of(frame: Any) -> DaskWorkers:
+    def workers_of(_frame: Any) -> DaskWorkers:
         """Dask's, wherever it computes."""
-        del frame
         return DaskWorkers()
 
     def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:

@@ -79,7 +79,7 @@ class Work:
     #: Which records of a person count; all records of a person are then in one partition.
     contributions: Contributions = Contributions()  # noqa: RUF009 - frozen
     merged: MergedValues = NOTHING_MERGED  # which values share a cell
-    finest: int = 1  # the largest D in whose fractions 1/D of a record these tables, or later ones, are counted
+    most: int = MOST  # that all records together may count, in these tables or in later ones
     version: str = __version__  # of the library in the process that asks; the workers must have the same
     codes_bytes: int = 2**28  # of codes that a worker keeps while it counts one task after another
 
@@ -87,11 +87,6 @@ class Work:
     def counted(self) -> Domain:
         """The domain whose sizes the tables have."""
         return self.merged.of_domain(self.domain)
-
-    @property
-    def most(self) -> int:
-        """The most that all records together may count."""
-        return MOST // self.finest
 
 
 def rows_of_batches(work: Work, batches: Iterable[Any]) -> Iterator[PartitionRow]:

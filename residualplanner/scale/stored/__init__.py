@@ -3,9 +3,3 @@
 Order: everything foreseeable is checked, the release is opened in the store, the ledger is charged; workers claim a
 task, draw, and publish its answers; the manifest comes last, and nothing reads an answer but through it.
 """
-
-from residualplanner.scale.stored.measuring import abort_measuring, measure_in_store, resume_measuring
-from residualplanner.scale.stored.reading import load_stored_measurement
-from residualplanner.scale.stored.release import StoredRelease
-
-__all__ = ["StoredRelease", "abort_measuring", "load_stored_measurement", "measure_in_store", "resume_measuring"]

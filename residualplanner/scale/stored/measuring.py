@@ -92,10 +92,8 @@ def _charged(release: stored.StoredRelease, noise: ExactNoise, ledger: Ledger | 
     """The entry of a release in the ledger: the one that is there if it was charged before, else a new one."""
     if ledger is None:
         return None
-    for entry in ledger.entries:
-        if entry.label.startswith(release.purpose) and entry.cost >= noise.cost:
-            return entry
-    return spending.bill_of_plan(noise.plan, noise.cost, purpose=release.purpose, again=release.again).charge(ledger)
+    bill = spending.bill_of_plan(noise.plan, noise.cost, purpose=release.purpose, again=release.again)
+    return release.entry(ledger, least=noise.cost) or bill.charge(ledger)
 
 
 @spending.entrance

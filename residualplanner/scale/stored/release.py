@@ -6,6 +6,7 @@ import os
 import re
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any
 
 from residualplanner.gate.ledger import Ledger, LedgerEntry
@@ -79,19 +80,14 @@ class StoredRelease:
     again: bool  # whether the plan may be charged though the ledger held it already
 
     @property
-    def terms(self) -> dict[str, Any]:
-        """All but the store, as JSON."""
-        return {name: getattr(self, name) for name in _TERMS}
-
-    @property
     def purpose(self) -> str:
         """The start of the label of the release's entry in the ledger."""
         return f"release {self.identifier}: "
 
-    def entry(self, ledger: Ledger | None) -> LedgerEntry | None:
-        """The first entry of a ledger for this release, if it has one."""
-        entries = () if ledger is None else ledger.entries
-        return next((entry for entry in entries if entry.label.startswith(self.purpose)), None)
+    def entry(self, ledger: Ledger, *, least: Fraction = Fraction(0)) -> LedgerEntry | None:
+        """The first entry of a ledger for this release that has at least this cost, if there is one."""
+        own = (entry for entry in ledger.entries if entry.label.startswith(self.purpose))
+        return next((entry for entry in own if entry.cost >= least), None)
 
     @property
     def is_drawn(self) -> bool:
@@ -132,7 +128,7 @@ def open_release(
     release = StoredRelease(store, os.urandom(16).hex(), plan_hash(plan), task_cells, source, has_ledger, again)
     store.create_if_absent(_plan_name(release.plan_sha256), plan_bytes(plan))
     release.plan()  # one that was there before may be damaged
-    if not store.create_if_absent(RELEASE, json_text({**_FORMAT, **release.terms})):
+    if not store.create_if_absent(RELEASE, json_text(_FORMAT | {name: getattr(release, name) for name in _TERMS})):
         raise in_use(store)
     return release
 

@@ -89,7 +89,6 @@ class DaskWorkers:
 
 
 def _answers(client: Any, mark: Mark | None) -> list[workers.Answer]:
-
     def asking(dask_worker: Any) -> tuple[str, int, int | None]:
         limit = dask_worker.memory_manager.memory_limit
         left = limit and int(0.95 * limit) - dask_worker.monitor.get_process_memory()  # from 95% on its nanny ends it

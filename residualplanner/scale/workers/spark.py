@@ -55,10 +55,9 @@ class SparkWorkers:
 
     def require_single_attempts(self) -> None:
         """Raise ResourceError if Spark is set to start slow tasks a second time."""
-        try:
+        setting = "false"
+        with suppress(Exception):  # a session whose settings cannot be read
             setting = str(self._session.conf.get("spark.speculation", "false"))
-        except Exception:  # noqa: BLE001 - a session whose settings cannot be read
-            setting = "false"
         if setting.strip().lower() != "false":
             raise ResourceError(
                 "Spark is set to start slow tasks a second time (spark.speculation), and then noise might be drawn "
@@ -161,7 +160,6 @@ def _asking(mark: Mark | None) -> Task:
 
 
 def _calling(function: Callable[[int], bytes], numbers: list[int]) -> Task:
-
     def task(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa
 

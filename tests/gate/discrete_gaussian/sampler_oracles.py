@@ -44,14 +44,19 @@ def checked(seed):
     return bits.CheckedBits(InsecureTestBits(seed))
 
 
+def scales_of(gamma2):
+    """Scales of fractions."""
+    return Scales.of_ratios([value.numerator for value in gamma2], [value.denominator for value in gamma2])
+
+
 def drawn(gamma2, size, seed):
     """Draws of one scale of any size from known bits."""
-    return draw_flat(Scales.of_fractions([gamma2]), [size], InsecureTestBits(seed))
+    return draw_flat(scales_of([gamma2]), [size], InsecureTestBits(seed))
 
 
 def drawn_by_the_system(gamma2, sizes):
     """Draws of several scales from the operating system's bits."""
-    return np.split(draw_flat(Scales.of_fractions(gamma2), sizes, OperatingSystemBits()), np.cumsum(sizes))[:-1]
+    return np.split(draw_flat(scales_of(gamma2), sizes, OperatingSystemBits()), np.cumsum(sizes))[:-1]
 
 
 def assert_follows(law, values, *, mean=True):

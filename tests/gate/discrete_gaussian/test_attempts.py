@@ -10,7 +10,7 @@ import sampler_oracles as oracles
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inner_parts import InsecureTestBits, Scales, attempts, batches, draw_flat, envelope
+from inner_parts import InsecureTestBits, attempts, batches, draw_flat, envelope
 
 INT64_SCALES = [
     Fraction(1, 2**60),
@@ -128,7 +128,7 @@ def filler_of(table):
 
 def check_words(gamma2, words_of):
     """A batch of one scale makes of words what slow arithmetic makes of them."""
-    scales = Scales.of_fractions([gamma2])
+    scales = oracles.scales_of([gamma2])
     level = int(scales.tables[0]), int(scales.block_bits[0])
     extra_bytes = 4 * max(-(-(level[1] - 17) // 32), 0)
     words = list(words_of(level, 8 * extra_bytes))
@@ -148,7 +148,7 @@ def test_boundary_words_are_decided_as_slow_arithmetic_decides_them(gamma2):
 
 @pytest.mark.parametrize("chosen", [INT64_SCALES, INT64_SCALES[3:8]], ids=["long blocks among them", "short blocks"])
 def test_boundary_words_of_many_scales_in_one_vector_are_decided_as_slow_arithmetic_decides_them(chosen):
-    scales, random, is_wide = Scales.of_fractions(chosen), Random(5), chosen is INT64_SCALES
+    scales, random, is_wide = oracles.scales_of(chosen), Random(5), chosen is INT64_SCALES
     hostile = []
     for gamma2, table, m in zip(chosen, scales.tables.tolist(), scales.block_bits.tolist(), strict=True):
         hostile += hostile_words(gamma2, (table, m), 32 * is_wide, 60, random)
@@ -192,7 +192,7 @@ def test_floats_decide_nothing_differently_at_any_scale(gamma2):
 
 
 def test_how_draws_are_cut_into_vectors_changes_nothing(monkeypatch):
-    chosen, sizes = Scales.of_fractions(INT64_SCALES), [7000, 1, 12_000, 0, 300, 20_000, 1, 1, 8192, 5, 6000, 9000, 2]
+    chosen, sizes = oracles.scales_of(INT64_SCALES), [7000, 1, 12_000, 0, 300, 20_000, 1, 1, 8192, 5, 6000, 9000, 2]
     cut = draw_flat(chosen, sizes, InsecureTestBits(6))
     monkeypatch.setattr(batches, "VECTOR", 1 << 17)
     np.testing.assert_array_equal(cut, draw_flat(chosen, sizes, InsecureTestBits(6)))
@@ -209,8 +209,8 @@ def test_floats_may_not_decide_within_64_times_their_error():
 @pytest.mark.parametrize("gamma2", [Fraction(1, 3), *INT64_SCALES[7:12], *LARGE_SCALES[:2]], ids=oracles.name_of)
 def test_the_same_bytes_give_the_same_values_alone_and_in_a_batch(gamma2):
     count = 8192
-    alone = draw_flat(Scales.of_fractions([gamma2]), [count], InsecureTestBits(4))
-    halves = draw_flat(Scales.of_fractions([gamma2] * 2), [count // 2] * 2, InsecureTestBits(4))
+    alone = draw_flat(oracles.scales_of([gamma2]), [count], InsecureTestBits(4))
+    halves = draw_flat(oracles.scales_of([gamma2] * 2), [count // 2] * 2, InsecureTestBits(4))
     np.testing.assert_array_equal(alone, halves)
 
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from sampler_oracles import drawn_by_the_system
+from sampler_oracles import drawn_by_the_system, scales_of
 
 import residualplanner as rp
-from inner_parts import CheckedBits, InsecureTestBits, NoiseError, OperatingSystemBits, Scales, draw_flat, envelope
+from inner_parts import CheckedBits, InsecureTestBits, NoiseError, OperatingSystemBits, draw_flat, envelope
 
 
 def raising(count):
@@ -53,7 +53,7 @@ class Source:
 @pytest.mark.parametrize("size", [1, 100_000])
 def test_a_failing_source_ends_in_a_clean_error(fault, size):
     with pytest.raises(NoiseError, match="nothing may be released") as caught:
-        draw_flat(Scales.of_fractions([Fraction(5)]), [size], Source(fault))
+        draw_flat(scales_of([Fraction(5)]), [size], Source(fault))
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert isinstance(caught.value, rp.errors.ResidualPlannerError)
@@ -91,7 +91,7 @@ def test_bytes_are_asked_for_in_bulk_and_none_are_kept_for_the_next_call(monkeyp
 
 
 def test_threads_that_draw_at_once_do_not_disturb_each_other():
-    scales = Scales.of_fractions([Fraction(3, 7), Fraction(10**7), Fraction(10**20, 3)])
+    scales = scales_of([Fraction(3, 7), Fraction(10**7), Fraction(10**20, 3)])
     sizes = [20_000, 20_000, 20_000]
     alone = [draw_flat(scales, sizes, InsecureTestBits(seed)) for seed in range(8)]
     envelope.envelope.cache_clear()

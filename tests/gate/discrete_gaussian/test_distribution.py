@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from sampler_oracles import P_VALUE, SCORE, Law, Tally, assert_follows, drawn, name_of, sized
+from sampler_oracles import P_VALUE, SCORE, Law, Tally, assert_follows, drawn, name_of, scales_of, sized
 
 from inner_parts import InsecureTestBits, Scales, batches, draw_flat
 
@@ -28,7 +28,7 @@ SCALES = [
 
 def tally(scale: Fraction, law: Fraction, draws: int, seed: int) -> Tally:
     result = Tally(Law(law), draws)
-    scales, bits = Scales.of_fractions([scale]), InsecureTestBits(seed)
+    scales, bits = scales_of([scale]), InsecureTestBits(seed)
     for _ in range(draws // CHUNK):
         result.add(draw_flat(scales, [CHUNK], bits))
     return result
@@ -46,7 +46,7 @@ def test_frequencies_mean_and_variance_are_the_laws(gamma2):
 def test_many_scales_in_one_batch_follow_their_laws():
     gamma2 = [*SCALES, *SCALES[::-1]]
     size = sized(2 * 10**5, 2 * 10**6)
-    values = draw_flat(Scales.of_fractions(gamma2), [size] * len(gamma2), InsecureTestBits(4)).reshape(-1, size)
+    values = draw_flat(scales_of(gamma2), [size] * len(gamma2), InsecureTestBits(4)).reshape(-1, size)
     for law, found in zip(gamma2, values, strict=True):
         assert_follows(law, found, mean=False)
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from sampler_oracles import drawn
+from sampler_oracles import drawn, scales_of
 
-from inner_parts import InsecureTestBits, NoiseError, Scales, draw_flat, drawing
+from inner_parts import InsecureTestBits, NoiseError, draw_flat, drawing
 
 SCALES = {
     "one": Fraction(1),
@@ -45,9 +45,9 @@ def test_known_bytes_give_the_known_draws_of_one_scale(name):
 
 def test_known_bytes_give_the_known_draws_of_many_scales_and_of_python_integers():
     sizes = [1000 * (number + 1) for number in range(len(SCALES))]
-    values = draw_flat(Scales.of_fractions(list(SCALES.values())), sizes, InsecureTestBits(2025))
+    values = draw_flat(scales_of(list(SCALES.values())), sizes, InsecureTestBits(2025))
     assert digest(values) == GOLDEN["many scales"]
-    values = draw_flat(Scales.of_fractions([Fraction(10**50, 7), Fraction(9)]), [1000, 1000], InsecureTestBits(2026))
+    values = draw_flat(scales_of([Fraction(10**50, 7), Fraction(9)]), [1000, 1000], InsecureTestBits(2026))
     assert digest(values) == GOLDEN["python integers beside others"]
     assert digest(drawn(Fraction(10**50, 7), 1000, 2024)) == GOLDEN["python integers"]
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 import dense
 from forms_of_records import opened
-from inner_parts import InsecureTestBits, blocks, gaussian, measured_counting, noisy_answers
+from inner_parts import InsecureTestBits, basis_groups, blocks, gaussian, measured_counting, noisy_answers
 from inner_parts import discrete as mechanism
-from inner_parts import measurement as measurement_part
 from inner_parts import precision as precision_part
 from random_plans import (
     IDENTITY,
@@ -46,7 +45,7 @@ def data_of(plan, records, seed=7):
 def expected_integers(plan, data):
     """The answers of eq. (36) of every set with the squares of 1, 2, 3, .. as noise, in the order of the work."""
     drawn, found = 0, {}
-    for number in np.concatenate(measurement_part.groups_of_plan(plan).members).tolist():
+    for number in np.concatenate(basis_groups(plan.strategy).members).tolist():
         members = plan.closure[number]
         bases = bases_in(plan, members)
         others = tuple(i for i in range(data.ndim) if i not in members)
@@ -130,7 +129,7 @@ def test_where_int64_is_chosen_nothing_wraps(axes, exponent, spread, f):
 def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(plan):
     """Gamma squared is the noise variance times the squared sizes of the subtraction axes, and of no others, and f."""
     expected, precision, f = [], precision_part.precision_of(plan.noise_variances).tolist(), refinements(plan)
-    for number in np.concatenate(measurement_part.groups_of_plan(plan).members).tolist():
+    for number in np.concatenate(basis_groups(plan.strategy).members).tolist():
         bases = bases_in(plan, plan.closure[number])
         sizes = [basis.size for basis in bases if basis.matrix is None]
         draws = math.prod(basis.size if basis.matrix is None else basis.answers for basis in bases)
@@ -176,9 +175,7 @@ def test_before_the_noise_neighbors_differ_by_a_column_that_costs_at_most_what_i
     moved = [after - before for stack, other in zip(one.centered, two.centered, strict=True)
              for before, after in zip(stack, other, strict=True)]  # fmt: skip
     precision, spent, f = precision_part.precision_of(plan.noise_variances).tolist(), Fraction(0), refinements(plan)
-    for number, change in zip(
-        np.concatenate(measurement_part.groups_of_plan(plan).members).tolist(), moved, strict=True
-    ):
+    for number, change in zip(np.concatenate(basis_groups(plan.strategy).members).tolist(), moved, strict=True):
         bases = bases_in(plan, plan.closure[number])
         record = np.zeros((1, *(basis.size for basis in bases)), dtype=np.int64)
         record[(0, *(extra[i] for i in plan.closure[number]))] = 1

@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from forms_of_records import Unread
 from inner_parts import answers as answers_part
-from inner_parts import blocks, measured_counting
-from inner_parts import measurement as measurement_part
+from inner_parts import basis_groups, blocks, measured_counting
 from residualplanner import Ledger, measure
 from strategies import cases
 
 DOMAIN = rp.Domain({"a": 3, "b": 4, "c": 3, "d": 2, "e": 5})
 WORKLOAD = rp.marginals(DOMAIN, up_to=3)
 PLAN = rp.select(WORKLOAD, budget=rp.zcdp(1))
-GROUPS, FAMILY = measurement_part.groups_of_plan(PLAN), measured_counting.parents(PLAN.closure)
+GROUPS, FAMILY = basis_groups(PLAN.strategy), measured_counting.parents(PLAN.closure)
 RECORDS = np.random.default_rng(0).integers(0, DOMAIN.sizes, (500, len(DOMAIN)))
 #: Enough for the largest table and what is summed down from it, and not for all.
 LITTLE = blocks.working_bytes(GROUPS) + 2500
@@ -33,7 +32,7 @@ def sets_of(block):
 @given(cases(weighted=False), st.floats(0, 1))
 def test_each_set_is_in_one_block_with_what_it_is_summed_from_and_blocks_fit(case, fraction):
     plan = rp.select(case.workload, budget=rp.pcost(1))
-    groups, family = measurement_part.groups_of_plan(plan), measured_counting.parents(plan.closure)
+    groups, family = basis_groups(plan.strategy), measured_counting.parents(plan.closure)
     least = next(memory for memory in range(blocks.working_bytes(groups), 10**6, 16) if fits(groups, family, memory))
     memory = int(least + fraction * held_bytes(groups))
     found = blocks.blocks_within(groups, family, memory)
@@ -68,7 +67,7 @@ def test_answers_on_disk_are_those_of_their_tables(tmp_path, noise):
     equal = rp.Domain(dict.fromkeys("abcde", 3))
     workload, records = rp.marginals(equal, up_to=2), RECORDS % 3
     plan = rp.select(workload, budget=rp.zcdp(10**9))
-    memory = blocks.working_bytes(measurement_part.groups_of_plan(plan)) + 1000
+    memory = blocks.working_bytes(basis_groups(plan.strategy)) + 1000
     release = rp.reconstruct(measure(plan, records, memory=memory, scratch=tmp_path, noise=noise))
     truth = np.zeros(equal.sizes)
     np.add.at(truth, tuple(records.T), 1)

@@ -29,8 +29,8 @@ def test_noise_drawn_ahead_by_threads_goes_to_the_tables_it_was_drawn_for(in_bat
 
     in_batches(6, 12, draw=flat)
     for _ in range(20):
-        ahead = measure(PLAN, CODES).residuals.integers
-        assert (ahead == measured_with(PLAN, CODES, 1).residuals.integers).all()
+        ahead = measure(PLAN, CODES).residuals.numbers
+        assert (ahead == measured_with(PLAN, CODES, 1).residuals.numbers).all()
     assert threads == {(True, False), (False, True)}
 
 

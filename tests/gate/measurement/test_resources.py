@@ -2,16 +2,17 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 
 import residualplanner as rp
-from inner_parts import blocks, measurement
+from inner_parts import basis_groups, blocks
 from residualplanner import Domain, Workload, marginals, measure, pcost, reconstruct, select
 
 PLAN = select(marginals(Domain({"a": 1000, "b": 1000}), up_to=2), budget=pcost(1))
-GROUPS = measurement.groups_of_plan(PLAN)
+GROUPS = basis_groups(PLAN.strategy)
 NEEDED = blocks.measuring_bytes(GROUPS)
 
 
@@ -20,6 +21,12 @@ def system_of(folder, files):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
     return folder
+
+
+def require_memory(system, *allowed):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "memory_left", partial(blocks.memory_left, system))
+        blocks.require_memory(GROUPS, *allowed)
 
 
 def meminfo(available, swap=0):
@@ -61,9 +68,9 @@ def test_what_is_needed_is_counted_from_the_sizes_of_tables():
 )
 def test_a_plan_is_refused_where_a_limit_leaves_too_little_and_only_there(tmp_path, files, whose):
     enough, short = NEEDED // 1024 * 1024 + 1024, NEEDED // 1024 * 1024 - 1024
-    blocks.require_memory(GROUPS, system=system_of(tmp_path / "enough", files(enough)))
+    require_memory(system_of(tmp_path / "enough", files(enough)))
     with pytest.raises(rp.errors.ResourceError, match=rf"holds .* MiB .*, and {whose}.* has .* MiB left") as caught:
-        blocks.require_memory(GROUPS, system=system_of(tmp_path / "short", files(short)))
+        require_memory(system_of(tmp_path / "short", files(short)))
     assert isinstance(caught.value, MemoryError)
 
 
@@ -74,17 +81,17 @@ def test_memory_that_is_allowed_must_be_there_and_more_than_needed_may_be(tmp_pa
     needed = blocks.measuring_bytes(GROUPS, allowed)
     assert allowed < needed < allowed + 10 * 2**20
     system = system_of(tmp_path, meminfo(needed + 1024))
-    blocks.require_memory(GROUPS, allowed, system=system)
+    require_memory(system, allowed)
     for too_much in (allowed + 2**20, 2**40):
         with pytest.raises(rp.errors.ResourceError, match=r"the machine has .* MiB left; nothing was charged"):
-            blocks.require_memory(GROUPS, too_much, system=system)
+            require_memory(system, too_much)
 
 
 @pytest.mark.parametrize(
     "files", [{}, {"proc/meminfo": "odd\n"}, {"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.max": "max\n"}]
 )
 def test_a_system_that_tells_nothing_refuses_nothing(tmp_path, files):
-    blocks.require_memory(GROUPS, system=system_of(tmp_path, files))
+    require_memory(system_of(tmp_path, files))
 
 
 LIMITED = """

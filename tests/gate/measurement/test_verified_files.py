@@ -11,7 +11,7 @@ import pytest
 import residualplanner as rp
 from inner_parts import answers as answers_part
 from inner_parts import array_hashes as _array_hashes
-from inner_parts import combined
+from inner_parts import averages
 from inner_parts import measurement as measurement_part
 
 PLAN = rp.select(rp.marginals(rp.Domain(dict.fromkeys("abc", 40)), up_to=2), budget=rp.pcost(1))
@@ -48,7 +48,7 @@ def hashed(monkeypatch):
 def flip(path, keeps_times=False):
     """Alter the last answer in a file, in place."""
     times = os.stat(path)
-    answers = rp.load_measurement(path).residuals.integers
+    answers = rp.load_measurement(path).residuals.numbers
     content = bytearray(path.read_bytes())
     content[content.rindex(answers.tobytes()) + 8 * len(answers) - 8] ^= 1
     with open(path, "r+b") as file:
@@ -78,12 +78,12 @@ def test_the_hash_is_that_of_the_answers_wherever_they_come_from(path, mapped):
 
 def test_answers_are_hashed_when_they_are_loaded_and_never_again(path, hashed):
     answers = rp.load_measurement(path, mapped=True)
-    many = answers.residuals.integers.size
+    many = answers.residuals.numbers.size
     assert hashed.count(many) == 1
     _ = answers.answers_sha256, answers.answers_sha256
-    again = combined.as_one([measurement_part.map_measurement(answers.mapped_from)])
+    again = averages.as_one([measurement_part.map_measurement(answers.mapped_from)])
     assert again.answers_sha256 == answers.answers_sha256
-    assert np.array_equal(again.residuals.integers, answers.residuals.integers)
+    assert np.array_equal(again.residuals.numbers, answers.residuals.numbers)
     assert hashed.count(many) == 1
 
 

@@ -46,6 +46,12 @@ def codes_of(records, sizes, dtype):
     return np.array(records, dtype=dtype).reshape(len(records), len(sizes)).T
 
 
+def count_groups(codes, sizes, groups, often=None):
+    counts = counting.CountedTables(sizes, groups)
+    counts.add(codes, often)
+    return counts.tables
+
+
 def as_integers(often):
     return None if often is None else np.array(often, dtype=np.int64)
 
@@ -55,7 +61,7 @@ def as_integers(often):
 def test_tables_hold_the_exact_sums(problem, dtype):
     sizes, records, rows, often = problem
     groups = groups_of_equal_shape(sizes, rows)
-    stacks = counting.count_groups(codes_of(records, sizes, dtype), sizes, groups, as_integers(often))
+    stacks = count_groups(codes_of(records, sizes, dtype), sizes, groups, as_integers(often))
     for same, stack in zip(groups, stacks, strict=True):
         assert stack.dtype == np.int64
         assert (stack == tables_by_hand(records, sizes, same.tolist(), often)).all()
@@ -88,14 +94,14 @@ def test_sparse_and_dense_tables_hold_the_same_counts(size):
     codes = np.random.default_rng(7).integers(0, size, (3, 100)).astype(np.uint16)
     codes[:, 50:] = codes[:, :50]
     rows = [(0, 1), (1, 2)]
-    (stack,) = counting.count_groups(codes, (size,) * 3, [np.array(rows)])
+    (stack,) = count_groups(codes, (size,) * 3, [np.array(rows)])
     assert (stack == tables_by_hand(codes.T.tolist(), (size,) * 3, rows)).all()
 
 
 @pytest.mark.parametrize("group", [np.array([[0], [1]]), np.empty((0, 2), dtype=int)])
 def test_a_group_of_different_shapes_or_of_nothing_is_refused(group):
     with pytest.raises(ValueError, match="all of the same shape"):
-        counting.count_groups(np.zeros((2, 1), dtype=np.uint8), (2, 3), [group])
+        count_groups(np.zeros((2, 1), dtype=np.uint8), (2, 3), [group])
 
 
 @pytest.mark.parametrize(
@@ -160,7 +166,7 @@ def test_many_records_are_counted_in_parts_in_larger_tables_and_in_the_sets_own(
     assert counting.is_worth_it(larger, sizes, len(rows), records)
     assert attributes == 6 or not counting.is_worth_it(larger, sizes, len(rows), 2**10)
     groups = [rows[::2], np.array([[0], [1]]), rows[1::2], np.empty((1, 0), dtype=int)]
-    stacks = counting.count_groups(codes, sizes, groups, often if weighted else None)
+    stacks = count_groups(codes, sizes, groups, often if weighted else None)
     for group, stack in zip(groups, stacks, strict=True):
         for row, table in zip(group.tolist(), stack, strict=True):
             cells = np.ravel_multi_index(tuple(codes[row]), table.shape) if row else np.zeros(records, dtype=int)

@@ -7,7 +7,7 @@ import pytest
 
 import residualplanner as rp
 from forms_of_records import opened
-from inner_parts import blocks, cluster, measurement, measuring
+from inner_parts import basis_groups, blocks, cluster, measuring
 from inner_parts import source as source_part
 
 DOMAIN = rp.Domain({"a": 4, "b": 3, "c": rp.Numeric(0, 20, bins=[10]), "d": 5, "e": 5})
@@ -58,7 +58,7 @@ def change_after_the_first_reading(records, path, monkeypatch):
 
 
 def in_blocks(path, ledger):
-    rp.measure(PLAN, path, memory=blocks.working_bytes(measurement.groups_of_plan(PLAN)) + 1500, ledger=ledger)
+    rp.measure(PLAN, path, memory=blocks.working_bytes(basis_groups(PLAN.strategy)) + 1500, ledger=ledger)
 
 
 def into_a_store(path, ledger):

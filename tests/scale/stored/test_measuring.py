@@ -98,7 +98,7 @@ def test_a_complete_release_is_a_measurement_as_any_other(tmp_path):
     stored_one = rp.scale.load_stored_measurement(tmp_path / "store")
     without_records = rp.scale.resume_measuring(tmp_path / "store", None)
     for again in (rp.load_measurement(tmp_path / "some.measurement"), stored_one, without_records):
-        assert (again.residuals.integers == found.residuals.integers).all()
+        assert (again.residuals.numbers == found.residuals.numbers).all()
         assert again.noise == found.noise
     rp.reconstruct(stored_one).save(tmp_path / "tables")
     with pytest.raises(rp.errors.StoreError, match="holds a complete release"):
@@ -112,19 +112,20 @@ def test_an_object_store_holds_a_release(tmp_path):
         stopped(store)
         found = rp.scale.resume_measuring(store, RECORDS)
         again = rp.scale.load_stored_measurement(store)
-    assert (again.residuals.integers == found.residuals.integers).all()
+    assert (again.residuals.numbers == found.residuals.numbers).all()
 
 
 # Tasks.
 
 
 @pytest.mark.parametrize(("cells", "passes"), [(LITTLE, range(2, 99)), (10**6, [1])])
-def test_records_are_read_once_for_as_many_tasks_as_fit(cells, passes):
+def test_records_are_read_once_for_as_many_tasks_as_fit(cells, passes, monkeypatch):
     tasks, read, drawn = tasks_part.tasks_of_noise(discrete.exact_noise(PLAN), LITTLE), [], []
     count = opening.open_source(RECORDS, DOMAIN)._count
     source = source_part.Source(lambda *asked: read.append(1) or count(*asked))
     counting = [tasks.counting(number) for number in range(len(tasks))]
-    cluster = cluster_part.LocalCluster(source, DOMAIN, pass_cells=cells)
+    monkeypatch.setattr(cluster_part, "PASS_CELLS", cells)
+    cluster = cluster_part.LocalCluster(source, DOMAIN)
     cluster.check(counting)
     cluster.draw(counting, lambda number, tables: drawn.append(number) or b"")
     assert drawn == list(range(len(tasks)))
@@ -209,7 +210,7 @@ def test_files_that_others_leave_in_a_store_are_no_part_of_a_release(tmp_path):
     measurement = rp.scale.resume_measuring(tmp_path / "s", RECORDS, ledger=ledger)
     assert ledger.spent == measurement.noise.pcost
     found = rp.scale.load_stored_measurement(tmp_path / "s")
-    assert (found.residuals.integers == measurement.residuals.integers).all()
+    assert (found.residuals.numbers == measurement.residuals.numbers).all()
     stopped(Folder(tmp_path / "t"))
     (tmp_path / "t" / "answers" / ".nfs0001").write_text("left behind")
     rp.scale.abort_measuring(tmp_path / "t")

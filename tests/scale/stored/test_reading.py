@@ -17,7 +17,7 @@ OTHER = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(2))
 
 def new_store(plan=PLAN):
     store = MemoryStore()
-    return store, stored(plan, RECORDS, store, task_cells=LITTLE).residuals.integers
+    return store, stored(plan, RECORDS, store, task_cells=LITTLE).residuals.numbers
 
 
 STORE, INTEGERS = new_store()
@@ -44,7 +44,7 @@ def test_a_byte_that_was_changed_anywhere_changes_no_answer(name, place, by):
         found = rp.scale.load_stored_measurement(copy({name: bytes(content)}))
     except rp.errors.ResidualPlannerError:
         return
-    assert (found.residuals.integers == INTEGERS).all()
+    assert (found.residuals.numbers == INTEGERS).all()
 
 
 @pytest.mark.parametrize("name", READ)
@@ -64,7 +64,7 @@ def test_answers_of_one_task_are_not_read_as_those_of_another():
 
 def test_answers_that_the_manifest_does_not_list_are_not_read():
     store = copy({"answers/000000.000007": STORE.read("answers/000000.000000")})
-    assert (rp.scale.load_stored_measurement(store).residuals.integers == INTEGERS).all()
+    assert (rp.scale.load_stored_measurement(store).residuals.numbers == INTEGERS).all()
 
 
 CHANGES = {
@@ -142,7 +142,7 @@ def test_answers_that_were_damaged_before_the_manifest_end_the_run():
 def test_the_answers_are_put_together_in_the_folder_that_is_named(tmp_path):
     found = rp.scale.load_stored_measurement(STORE, scratch=tmp_path)
     assert os.listdir(tmp_path) == []
-    assert (found.residuals.integers == INTEGERS).all()
+    assert (found.residuals.numbers == INTEGERS).all()
 
 
 def test_a_receipt_is_read_back():
