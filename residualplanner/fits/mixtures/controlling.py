@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures import mixture as mixtures
 from residualplanner.gate.sources.source import Progress
-from residualplanner.ground.checks import IntArray
+from residualplanner.ground.checks import IntArray, untold
 
 Floats = NDArray[np.float32]
 #: How often all attributes are gone through: the fewest and the most times, and how many records are seen in between.
@@ -28,11 +28,7 @@ _BATCH = 1 << 20
 
 
 def controlled_records(
-    mixture: mixtures.Mixture,
-    records: int,
-    generator: np.random.Generator,
-    *,
-    report: Progress = mixtures.unreported,
+    mixture: mixtures.Mixture, records: int, generator: np.random.Generator, *, report: Progress = untold
 ) -> IntArray:
     """Records spread evenly over the mixture, (n, d), whose tables of pairs are then brought nearer to the mixture's.
 

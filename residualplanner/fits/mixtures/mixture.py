@@ -12,13 +12,13 @@ import numpy as np
 
 from residualplanner.fits.optimizers import Floats
 from residualplanner.gate.sources.source import Progress
-from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.ground.checks import FloatArray, IntArray, frozen, untold
 from residualplanner.ground.words import count_text
 
 #: Rounds over all tables, at most, and the largest error of a probability at which they end.
 _ROUNDS, _EXACT = 500, 1e-13
-#: Makes points in the unit cube, (p, d) at a time, without end, from the number of attributes and p.
-PointMaker = Callable[[int, int, np.random.Generator], Iterator[FloatArray]]
+#: Gives, for a number of attributes d, what makes p more points in the unit cube, (p, d), each time it is called.
+PointMaker = Callable[[int, np.random.Generator], Callable[[int], FloatArray]]
 #: About how many records are drawn together.
 _BATCH = 1 << 18
 #: The most points of a sequence that are made together, a power of two.
@@ -73,11 +73,6 @@ class OneHot:
         return found
 
 
-def khatri_rao(left: Floats, right: Floats) -> Floats:
-    """The products of all rows of two arrays (n, c) and (m, c), column by column, (n m, c)."""
-    return (left[:, None] * right[None]).reshape(-1, left.shape[1])
-
-
 def product_sums(factors: Sequence[Floats], weights: Floats) -> Floats:
     """``sum_c weights_c prod_i factors_i[r_i, c]`` for all rows of factors (n_i, c), as (n_1, .., n_k)."""
     shape = [len(factor) for factor in factors]
@@ -95,7 +90,7 @@ def all_products(factors: Sequence[Floats], weights: Floats) -> Floats:
     """The products of all rows of factors (n_i, c), column by column, (n_1 .. n_k, c); of none a row of ones."""
     found: Floats = np.ones((1, len(weights)), dtype=weights.dtype)
     for factor in factors:
-        found = khatri_rao(found, factor) if len(found) > 1 else found * factor
+        found = (found[:, None] * factor).reshape(-1, len(weights))
     return found
 
 
@@ -185,18 +180,13 @@ def raked(mixture: Mixture, tables: Mapping[int, FloatArray]) -> Mixture:
     return mixture_of(mixture.blocks, weights, probabilities)
 
 
-def unreported(done: int, total: int) -> None:
-    """The report of work that nobody watches."""
-    del done, total
-
-
 def within(report: Progress, first: int, last: int) -> Progress:
     """The report of a part of some work, which is that from one percent of it to another."""
     return lambda done, total: report(first + (last - first) * done // max(total, 1), 100)
 
 
 def independent_records(
-    mixture: Mixture, records: int, generator: np.random.Generator, *, report: Progress = unreported
+    mixture: Mixture, records: int, generator: np.random.Generator, *, report: Progress = untold
 ) -> IntArray:
     """Records drawn independently of one another, (n, d)."""
     classes = np.sort(generator.choice(mixture.classes, records, p=mixture.weights))
@@ -208,37 +198,33 @@ def independent_records(
 
 
 def even_records(
-    mixture: Mixture, records: int, generator: np.random.Generator, *, report: Progress = unreported
+    mixture: Mixture, records: int, generator: np.random.Generator, *, report: Progress = untold
 ) -> IntArray:
     """Records spread evenly over the mixture, (n, d): every one has its distribution, but they are not independent.
 
     Every class has its expected number, and so has in it every value, to less than one record.  Source: eq. (76).
     """
-    codes, _ = even_records_by_class(mixture, records, generator, report=report)
+    codes, _ = even_records_by_class(mixture, records, generator, points=sobol_points, report=report)
     return generator.permutation(codes)
 
 
 def even_records_by_class(
-    mixture: Mixture,
-    records: int,
-    generator: np.random.Generator,
-    *,
-    points: PointMaker | None = None,
-    report: Progress = unreported,
+    mixture: Mixture, records: int, generator: np.random.Generator, *, points: PointMaker, report: Progress = untold
 ) -> tuple[IntArray, IntArray]:
     """Records as `even_records` makes them, class by class: codes (n, d), and the class of each (n,), ascending.
 
-    Combinations follow ``points``, those of a Sobol sequence unless given.  Source: eq. (76).
+    Combinations follow ``points``.  Source: eq. (76).
     """
-    made = points or sobol_points
-    classes = _even_classes(mixture.weights, records, generator)
+    counts = _even_counts(mixture.weights, records, generator)
+    counts[-1] += records - counts.sum()
+    classes = np.repeat(np.arange(mixture.classes), np.maximum(counts, 0))[:records]
     found = np.empty((records, len(mixture.blocks.sizes)), dtype=np.int64)
     starts = np.searchsorted(classes, np.arange(mixture.classes + 1))
-    own_points = made(found.shape[1], min(_POINTS, 1 << max(records - 1, 0).bit_length()), generator)
-    turns = _first_points(made(found.shape[1], 1 << (mixture.classes - 1).bit_length(), generator), mixture.classes)
+    turns = points(found.shape[1], generator)(1 << (mixture.classes - 1).bit_length())
+    more_points, step = points(found.shape[1], generator), min(_POINTS, 1 << max(records - 1, 0).bit_length())
     for first, last in _batches(starts):
         own = classes[first:last]
-        uniforms = _first_points(own_points, last - first)
+        uniforms = np.concatenate([more_points(step) for _ in range(0, last - first, step)])[: last - first]
         for attribute in range(found.shape[1]):
             strata = _restratified(own, uniforms[:, attribute], starts, turns[:, attribute])
             found[first:last, attribute] = _values(mixture, attribute, own, strata)
@@ -246,13 +232,11 @@ def even_records_by_class(
     return found, classes
 
 
-def _even_classes(weights: FloatArray, records: int, generator: np.random.Generator) -> IntArray:
-    """Each class as often as expected, to one record, (n,), ascending."""
-    ends = np.cumsum(weights) * records
+def _even_counts(probabilities: FloatArray, records: int, generator: np.random.Generator) -> IntArray:
+    """How many records have each value, (n,): as many as expected, to one record, and about so many together."""
+    ends = np.cumsum(probabilities) * records
     ends[-1] = records
-    counts = np.diff(np.floor(ends + generator.random()).astype(np.int64), prepend=0)
-    counts[-1] += records - counts.sum()
-    return np.repeat(np.arange(len(weights)), np.maximum(counts, 0))[:records]
+    return np.diff(np.floor(ends + generator.random()).astype(np.int64), prepend=0)
 
 
 def _batches(starts: IntArray) -> Iterator[tuple[int, int]]:
@@ -265,26 +249,16 @@ def _batches(starts: IntArray) -> Iterator[tuple[int, int]]:
         yield first, int(starts[-1])
 
 
-def independent_points(attributes: int, count: int, generator: np.random.Generator) -> Iterator[FloatArray]:
-    """Independent uniform points, (p, d), so many at a time."""
-    while True:
-        yield generator.random((count, attributes))
+def independent_points(attributes: int, generator: np.random.Generator) -> Callable[[int], FloatArray]:
+    """Makes independent uniform points."""
+    return lambda count: generator.random((count, attributes))
 
 
-def sobol_points(attributes: int, count: int, generator: np.random.Generator) -> Iterator[FloatArray]:
-    """Scrambled Sobol points, (p, d), a power of two at a time."""
+def sobol_points(attributes: int, generator: np.random.Generator) -> Callable[[int], FloatArray]:
+    """Makes scrambled Sobol points, a power of two at a time."""
     from scipy.stats import qmc
 
-    sequence = qmc.Sobol(attributes, scramble=True, rng=generator)
-    while True:
-        yield sequence.random(count)
-
-
-def _first_points(points: Iterator[FloatArray], count: int) -> FloatArray:
-    parts: list[FloatArray] = []
-    while sum(map(len, parts)) < count:
-        parts.append(next(points))
-    return np.concatenate(parts)[:count]
+    return qmc.Sobol(attributes, scramble=True, rng=generator).random
 
 
 def _restratified(classes: IntArray, uniforms: FloatArray, starts: IntArray, turns: FloatArray) -> FloatArray:
@@ -314,12 +288,7 @@ def _values(mixture: Mixture, attribute: int, classes: IntArray, uniforms: Float
 
 
 def correct_margins(
-    mixture: Mixture,
-    codes: IntArray,
-    classes: IntArray,
-    generator: np.random.Generator,
-    *,
-    report: Progress = unreported,
+    mixture: Mixture, codes: IntArray, classes: IntArray, generator: np.random.Generator, *, report: Progress = untold
 ) -> None:
     """Change as few codes (n, d) as it takes, in place: each value is as often there as expected, to one record.
 
@@ -329,9 +298,7 @@ def correct_margins(
     """
     for attribute in range(codes.shape[1]):
         probabilities = mixture.of_attribute(attribute)
-        ends = np.cumsum(probabilities @ mixture.weights) * len(codes)
-        ends[-1] = len(codes)
-        wanted = np.diff(np.floor(ends + generator.random()).astype(np.int64), prepend=0)
+        wanted = _even_counts(probabilities @ mixture.weights, len(codes), generator)
         over = np.bincount(codes[:, attribute], minlength=len(wanted)) - np.minimum(wanted, len(codes))
         _correct(codes[:, attribute], classes, probabilities, over, generator)
         report(attribute + 1, codes.shape[1])

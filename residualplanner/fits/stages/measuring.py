@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from residualplanner.fits.mixtures.mixture import unreported, within
+from residualplanner.fits.mixtures.mixture import within
 from residualplanner.fits.stages.folder import KeptStages, opened_folder, stated_run
 from residualplanner.fits.stages.staged_plan import StageChoice, StagedPlan, choose
 from residualplanner.fits.synthesis.coarsening import Coarsening
@@ -28,7 +28,7 @@ from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.opening import engines, open_source, require_several_readings
 from residualplanner.gate.sources.ready_counts import source_of_counts
 from residualplanner.gate.sources.source import Progress, Source
-from residualplanner.ground.checks import IntArray, require_type
+from residualplanner.ground.checks import IntArray, require_type, untold
 from residualplanner.ground.errors import DomainError, FileFormatError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.stores import open_store
@@ -99,7 +99,7 @@ def measure_in_stages(
     require_guarded_main("measure_in_stages")
     spending.require_charge_time(charge)
     watched, kept = spending.WatchedProgress(progress), opened_folder(folder, plan)
-    run = _Run(plan, kept, ledger, discrete.OperatingSystemBits(), watched.report or unreported, kept.drawn(plan))
+    run = _Run(plan, kept, ledger, discrete.OperatingSystemBits(), watched.report or untold, kept.drawn(plan))
     if kept.is_complete:
         return run.release
     bill = spending.Bill(plan.cost, kept.sha256, "synthetic records in stages", plan.budget, plan.protected, False)
@@ -117,7 +117,7 @@ def measure_in_stages(
 @spending.entrance
 def measure_with_bits(plan: StagedPlan, data: object, source: discrete.ByteSource) -> StagedRelease:
     """`measure_in_stages` from any source of bytes, whose mark the result keeps; for tests and comparisons."""
-    run = _Run(plan, opened_folder(None, plan), None, source, unreported, [])
+    run = _Run(plan, opened_folder(None, plan), None, source, untold, [])
     return spending.spend(run.steps(data, lambda: None), ledger=None, charge="counted", progress=_UNWATCHED)
 
 
@@ -257,7 +257,7 @@ def load_stages(folder: object) -> StagedRelease:
     except (FileNotFoundError, KeyError, TypeError, DomainError) as error:
         raise FileFormatError(f"{store} holds no stages, as measure_in_stages keeps them: {error}") from None
     kept = opened_folder(folder, plan)
-    run = _Run(plan, kept, None, discrete.OperatingSystemBits(), unreported, kept.drawn(plan))
+    run = _Run(plan, kept, None, discrete.OperatingSystemBits(), untold, kept.drawn(plan))
     if not kept.is_complete:
         raise FileFormatError(f"the stages in {store} are not complete; complete them with measure_in_stages")
     return run.release

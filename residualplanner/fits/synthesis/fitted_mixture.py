@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures import fitting
-from residualplanner.fits.mixtures.mixture import Mixture, OneHot, raked, unreported
+from residualplanner.fits.mixtures.mixture import Mixture, OneHot, raked, untold
 from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables
 from residualplanner.gate.sources.source import Progress
@@ -129,7 +129,7 @@ def fit_mixture(
     ensemble: fitting.Ensemble | None = None,
     *,
     seed: int = 0,
-    progress: Progress = unreported,
+    progress: Progress = untold,
 ) -> Mixture:
     """A mixture whose tables are as near to the noisy answers as noise explains, and that keeps to facts.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residualplanner.fits.mixtures.controlling import controlled_records
-from residualplanner.fits.mixtures.mixture import Mixture, even_records, independent_records, product_sums, unreported
+from residualplanner.fits.mixtures.mixture import Mixture, even_records, independent_records, product_sums
 from residualplanner.fits.nonnegative.facts import Facts
 from residualplanner.fits.synthesis.fitted_mixture import FitQuality, fit_quality
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables, dependences
@@ -21,7 +21,7 @@ from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.checks import FloatArray, IntArray, entry_named, frozen, is_integer, value_text
+from residualplanner.ground.checks import FloatArray, IntArray, entry_named, frozen, is_integer, untold, value_text
 from residualplanner.ground.errors import ArgumentError, WorkloadError
 from residualplanner.ground.format_version import FORMAT_VERSION
 from residualplanner.ground.notebooks import ROWS, caption_of, html_table, rest_note
@@ -217,7 +217,7 @@ class SyntheticRecords:
             ResourceError: so many take more memory than there is.
         """
         require_count(records, "redrawn(1000)")
-        report = progress or unreported
+        report = progress or untold
         model = self.mixture, self._measured
         return drawn(self.release, model, self._facts, records, method=method, seed=seed, report=report)
 
@@ -246,7 +246,7 @@ class SyntheticRecords:
             ArgumentError: the name ends otherwise.
             OSError: the files cannot be written.
         """
-        report, count = progress or unreported, len(self)
+        report, count = progress or untold, len(self)
 
         def frames() -> Iterator["pd.DataFrame"]:
             for first in range(0, max(count, 1), _BLOCK):

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 from residualplanner.fits.mixtures.fitting import Ensemble
-from residualplanner.fits.mixtures.mixture import unreported, within
+from residualplanner.fits.mixtures.mixture import within
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
 from residualplanner.fits.synthesis import records as synthetic
 from residualplanner.fits.synthesis.fitted_mixture import fit_mixture
 from residualplanner.fits.synthesis.measured_tables import measured_tables
 from residualplanner.fits.synthesis.staged_release import StagedRelease
 from residualplanner.gate.sources.source import Progress
-from residualplanner.ground.checks import require_type
+from residualplanner.ground.checks import require_type, untold
 from residualplanner.ground.errors import ArgumentError, memory_for
 from residualplanner.ground.words import RoundingName
 from residualplanner.release.reconstruct import release_of
@@ -83,7 +83,7 @@ def synthesize(
     synthetic.rounding_named(method)
     facts = read_facts(source.everything, known, impossible)
     count = count_to_make(source, facts, records, method)
-    report = progress or unreported
+    report = progress or untold
     measured = measured_tables(source.stages, facts, domain)
     mixture = fit_mixture(measured, facts, ensemble, seed=int(seed), progress=within(report, 0, 50))
     return synthetic.drawn(

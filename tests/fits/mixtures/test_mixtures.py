@@ -10,6 +10,7 @@ import residualplanner as rp
 from inner_parts import correct_margins
 from inner_parts import mixture as mixture_part
 from residualplanner.fits.mixtures import controlling
+from residualplanner.fits.mixtures import loss as losses
 from residualplanner.fits.mixtures.denoising import denoised
 from residualplanner.fits.mixtures.fitting import fit, fit_ensemble, start_at, start_near
 from residualplanner.fits.mixtures.loss import Measured, View, loss_of
@@ -137,6 +138,10 @@ def noisy_loss(mixture, records, scale, seed=0):
     return loss_of(BLOCKS, [View(i) for i in range(3)], tables, records)
 
 
+def distance(loss, mixture):
+    return loss.evaluate(mixture.probabilities.astype(loss.dtype), mixture.weights.astype(loss.dtype)).distance
+
+
 def near(mixture, classes, generator):
     return start_near([mixture.table((i,)) for i in range(3)], classes, 0.3, generator)
 
@@ -144,10 +149,10 @@ def near(mixture, classes, generator):
 def test_a_fit_comes_as_near_to_the_answers_as_their_noise_allows():
     mixture = truth()
     loss = noisy_loss(mixture, 10_000.0, 5.0)
-    found, value, _ = fit(loss, near(mixture, 20, np.random.default_rng(1)), rp.fits.Descent(400, caution=0.3))
+    found = fit(loss, near(mixture, 20, np.random.default_rng(1)), rp.fits.Descent(400, caution=0.3))
     alone = np.log(np.concatenate([mixture.table((i,)) for i in range(3)]))[:, None]
     start, *_ = loss.evaluate(BLOCKS.softmax(alone).astype(loss.dtype), np.ones(1, loss.dtype))
-    assert value < 2 * loss.freedom < start / 10
+    assert distance(loss, found) < 2 * loss.freedom < start / 10
     for members in combinations(range(3), 2):
         assert np.abs(found.table(members) - mixture.table(members)).sum() / 2 < 0.01
 
@@ -173,14 +178,15 @@ def test_a_fit_of_very_many_records_comes_as_near_to_them_as_their_noise_is(is_p
     np.testing.assert_allclose(BLOCKS.sums(found.probabilities), 1, atol=1e-12)
 
 
-def test_a_fit_stops_where_it_would_fit_the_noise_and_starts_at_the_mixture_given():
-    mixture = truth()
+def test_a_fit_stops_where_it_would_fit_the_noise_and_starts_at_the_mixture_given(monkeypatch):
+    mixture, steps = truth(), []
     loss = noisy_loss(mixture, 10_000.0, 5.0)
+    monkeypatch.setattr(losses, "_ENOUGH", 3 * loss.freedom / loss.enough * losses._ENOUGH)
     start, descent = near(mixture, 20, np.random.default_rng(1)), rp.fits.Descent(steps=400, caution=0)
-    _, value, steps = fit(loss, start, descent, enough=3 * loss.freedom)
-    assert steps < 400
-    assert value <= 3 * loss.freedom
-    same, *_ = fit(loss, start_at(mixture), rp.fits.Descent(steps=0))
+    found = fit(loss, start, descent, report=lambda done, _: steps.append(done))
+    assert steps[-1] < 380
+    assert 2 * loss.freedom < distance(loss, found) <= loss.enough * (1 + 1e-5)
+    same = fit(loss, start_at(mixture), rp.fits.Descent(steps=0))
     np.testing.assert_allclose(same.probabilities, mixture.probabilities, atol=1e-6)
     np.testing.assert_allclose(same.weights, mixture.weights, atol=1e-6)
 
