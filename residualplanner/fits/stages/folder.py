@@ -55,7 +55,7 @@ class KeptStages:
                 raise FileFormatError(f"{name} in {self.store} is not of the groups of values that it was measured in")
             if measurement.plan.neighbors != plan.protected:
                 raise FileFormatError(f"{name} in {self.store} protects other neighbors than its run does")
-            stages.append(Stage(measurement, coarsenings, frozenset({order})))
+            stages.append(Stage(measurement, coarsenings, order))
         spent = sum(own.noise.pcost or 0 for stage in stages for own in stage.measurement.measurements)
         if spent > plan.cost or (self.is_complete and self._text(_COMPLETE) != str(len(stages))):
             raise FileFormatError(f"the stages in {self.store} cost more than was charged, or some of them are missing")

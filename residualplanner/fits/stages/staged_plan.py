@@ -157,7 +157,7 @@ class StageChoice:
 
     def measured(self, measurement: Measurement) -> Stage:
         """The stage, once it was measured."""
-        return Stage(measurement, self.coarsenings, frozenset({self.order}))
+        return Stage(measurement, self.coarsenings, self.order)
 
 
 def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:

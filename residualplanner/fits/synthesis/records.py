@@ -176,7 +176,7 @@ class SyntheticRecords:
     @cached_property
     def quality(self) -> FitQuality:
         """How far the tables of the mixture are from what was measured, in units of its noise, table by table."""
-        return fit_quality(self._measured, self._measured.components_of(self.mixture))
+        return fit_quality(self._measured, self._measured.components_of(self.mixture, self._measured.tables))
 
     @cached_property
     def quality_of_records(self) -> FitQuality:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residualplanner.fits.nonnegative.components import measured_components
 from residualplanner.fits.synthesis.coarsening import Coarsening, coarsened_domain
 from residualplanner.fits.synthesis.measured_tables import Stage, centered, stage_of
 from residualplanner.gate.measurement.measurement import Measurement
@@ -84,15 +83,10 @@ class StagedRelease:
         """The tables of pairs by the names of their attributes: those that were measured last, and most exactly."""
         names, found = self.domain.names, dict[tuple[str, ...], StagedTable]()
         for stage in self.pairs:
-            layout, noise = stage.layout, stage.measurement.plan.noise_variances
-            components = measured_components(layout, stage.measurement)
-            for number, members, _ in stage.sets(layout):
-                coarsenings = tuple(stage.coarsenings[position] for position in members)
-                if len(members) != 2:  # the pairs of a triple are measured in groups of their own
-                    continue
-                own = centered(layout.of_set(components, number))
-                table = StagedTable(self.singles, coarsenings, own, float(noise[number]))
-                found[tuple(names[each.attribute] for each in coarsenings)] = table
+            if stage.order == 2:  # the pairs of a triple are measured in groups of their own
+                for axes, components, variance in stage.tables():
+                    table = StagedTable(self.singles, tuple(each for each, _ in axes), centered(components), variance)
+                    found[tuple(names[each.attribute] for each in table.coarsenings)] = table
         return found
 
     def __getitem__(self, names: tuple[str, ...]) -> "StagedTable":
