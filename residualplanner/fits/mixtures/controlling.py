@@ -81,25 +81,25 @@ class _PairTables:
 
     def away(self, rows: IntArray) -> Floats:
         """The counts of records less the expected ones, (n, d')."""
-        shape = self.expected.shape
-        counts, step = np.zeros(shape[0] * shape[1], dtype=np.int64), max(_BATCH // rows.shape[1], 1)
+        counts, step = np.zeros(self.expected.size, dtype=np.int64), max(_BATCH // rows.shape[1], 1)
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
-            cells = (part[:, self.attribute] - self.first)[:, None] * shape[1] + part
+            cells = self._starts(part) + part
             counts += np.bincount(cells.ravel(), minlength=len(counts))
-        found = counts.reshape(shape).astype(np.float32)
-        found -= self.expected
-        return found
+        return counts.reshape(self.expected.shape).astype(np.float32) - self.expected
+
+    def _starts(self, rows: IntArray) -> IntArray:
+        """Where the row of each record's value of the attribute starts among all cells, (p, 1)."""
+        return (rows[:, [self.attribute]] - self.first) * self.expected.shape[1]
 
     def moved(self, rows: IntArray, one: IntArray, other: IntArray) -> Floats:
         """What exchanges of values of records (p,) and (p,) add to the counts, (n, d'); not beside itself."""
-        shape = self.expected.shape
         these, those = rows[one], rows[other]
-        mine, yours = ((each[:, [self.attribute]] - self.first) * shape[1] for each in (these, those))
+        mine, yours = self._starts(these), self._starts(those)
         come = np.concatenate([(yours + these).ravel(), (mine + those).ravel()])
         gone = np.concatenate([(mine + these).ravel(), (yours + those).ravel()])
         counts = np.bincount(come, minlength=self.expected.size) - np.bincount(gone, minlength=self.expected.size)
-        return counts.astype(np.float32).reshape(shape)
+        return counts.astype(np.float32).reshape(self.expected.shape)
 
     def loss(self, away: Floats) -> float:
         """The weighted sum of squared differences."""
@@ -111,12 +111,11 @@ class _PairTables:
         pull = 2 * self.weights * away
         come = (self.weights + pull).ravel()
         gone = np.subtract(self.weights, pull, out=pull).ravel()
-        width, found = self.expected.shape[1], np.empty(len(one), dtype=np.float32)
-        step = max(_BATCH // rows.shape[1], 1)
+        found, step = np.empty(len(one), dtype=np.float32), max(_BATCH // rows.shape[1], 1)
         for start in range(0, len(one), step):
             part = slice(start, start + step)
             these, those = rows[one[part]], rows[other[part]]
-            mine, yours = ((each[:, [self.attribute]] - self.first) * width for each in (these, those))
+            mine, yours = self._starts(these), self._starts(those)
             change = gone.take(mine + these)
             change += come.take(yours + these)
             change += gone.take(yours + those)

@@ -118,10 +118,8 @@ def measure_in_stages(
 def measure_with_bits(plan: StagedPlan, data: object, source: discrete.ByteSource) -> StagedRelease:
     """`measure_in_stages` from any source of bytes, whose mark the result keeps; for tests and comparisons."""
     run = _Run(plan, opened_folder(None, plan), None, source, untold, [])
-    return spending.spend(run.steps(data, lambda: None), ledger=None, charge="counted", progress=_UNWATCHED)
-
-
-_UNWATCHED = spending.WatchedProgress(None)
+    unwatched = spending.WatchedProgress(None)
+    return spending.spend(run.steps(data, lambda: None), ledger=None, charge="counted", progress=unwatched)
 
 
 @dataclass(eq=False, slots=True)
@@ -160,8 +158,7 @@ class _Run:
         groups, family = groups_of_plan(plan), parents(plan.closure)
         require_memory(groups)
         rows = rows_to_count(plan.closure, groups, family)
-        progress = partial(self._report, 0, 40)
-        return source, _of_sets(rows, source.count(rows, progress=progress))
+        return source, _of_sets(rows, source.count(rows, progress=within(self.report, 0, 40)))
 
     def draw(self, data: object, counted: _Counted) -> StagedRelease:
         """Draw the noise of all stages that are left, each chosen by those before it."""
@@ -171,15 +168,12 @@ class _Run:
             self.kept.claim(self.ledger)
             measurement = self._measured(choice, data, tables)
             self.kept.keep(len(self.stages), choice, measurement)  # before anything is chosen by it
-            self.stages.append(choice.measured(measurement))
-            self._report(40, 100, len(self.stages), _MOST_STAGES)
+            self.stages.append(Stage(measurement, choice.coarsenings, choice.order))
+            within(self.report, 40, 100)(len(self.stages), _MOST_STAGES)
             choice = choose(self.staged, self.stages)
         self.kept.complete(len(self.stages), self.ledger)
-        self._report(100, 100, 1, 1)
+        self.report(100, 100)
         return self.release
-
-    def _report(self, first: int, last: int, done: int, total: int) -> None:
-        within(self.report, first, last)(done, total)
 
     def _measured(self, choice: StageChoice, data: object, tables: dict[tuple[str, ...], IntArray]) -> Measurement:
         plan = choice.plan

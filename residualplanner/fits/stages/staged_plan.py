@@ -8,7 +8,7 @@ Source: docs/mathematics.md section 13, on stages; eqs. (130) and (131).
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -18,16 +18,9 @@ import numpy as np
 
 from residualplanner.fits.mixtures.denoising import positive_mean
 from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.synthesis.coarsening import (
-    Coarsening,
-    coarsened_domain,
-    counts_within,
-    equal_mass,
-    fine,
-)
+from residualplanner.fits.synthesis.coarsening import Coarsening, coarsened_domain, counts_within, equal_mass, fine
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables, Stage, dependence, measured_tables
 from residualplanner.gate.measurement.combined import as_one
-from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import count_text, short_text_down
@@ -150,14 +143,9 @@ class StagedPlan:
 class StageChoice:
     """What a stage measures: sets of coarsened attributes, with noise of its own cost."""
 
-    name: str
     plan: Plan
     coarsenings: tuple[Coarsening, ...]  # of the attributes of the plan
     order: int  # of how many attributes the sets are
-
-    def measured(self, measurement: Measurement) -> Stage:
-        """The stage, once it was measured."""
-        return Stage(measurement, self.coarsenings, self.order)
 
 
 def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:
@@ -180,14 +168,13 @@ def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:
     fractions = _FRACTIONS_OF_STRONG if is_strong else _FRACTIONS
     if not left or number == len(fractions):
         return None
-    measured, cost = tables_of_stages(stages, Facts(), staged.domain), left * fractions[number]
-    if number == 0:
-        return _coarsened(staged, "pairs", measured, dict.fromkeys(staged.pairs, 1.0), cost)
-    scores = _scores(staged, measured)
-    if number == 1:
-        return _coarsened(staged, "pairs again", measured, scores, cost)
-    of_triples = _scores_of_triples(staged, scores)
-    return _coarsened(staged, "triples", measured, of_triples, cost, counted=_usual_counts)
+    # The number of records and single attributes are as if measured together.
+    alone_as_one = as_one([measurement for stage in stages[:2] for measurement in stage.measurement.measurements])
+    measured = measured_tables([Stage(alone_as_one, stages[0].coarsenings), *stages[2:]], Facts(), staged.domain)
+    scores = _scores(staged, measured) if number else dict.fromkeys(staged.pairs, 1.0)
+    if number == 2:
+        scores = _scores_of_triples(staged, scores)
+    return _coarsened(staged, ("pairs", "pairs again", "triples")[number], measured, scores, left * fractions[number])
 
 
 def _noise_alone(staged: StagedPlan, power: float, again: float) -> dict[tuple[int, ...], float]:
@@ -223,12 +210,6 @@ def _scores_of_triples(staged: StagedPlan, scores: Mapping[tuple[int, ...], floa
     return {members: found[members] for members in sorted(best)}
 
 
-def tables_of_stages(stages: Sequence[Stage], facts: Facts, domain: Domain) -> MeasuredTables:
-    """What was measured in all stages; the number of records and single attributes are as if measured together."""
-    first = as_one([measurement for stage in stages[:2] for measurement in stage.measurement.measurements])
-    return measured_tables([Stage(first, stages[0].coarsenings), *stages[2:]], facts, domain)
-
-
 def _fine(staged: StagedPlan) -> list[Coarsening]:
     return [fine(position, size) for position, size in enumerate(staged.domain.sizes)]
 
@@ -261,29 +242,23 @@ def _counts(
     return found
 
 
-def _usual_counts(
-    staged: StagedPlan, measured: MeasuredTables, scores: Mapping[tuple[int, ...], float], cost: Fraction
-) -> _Groups:
+def _usual(counts: _Groups) -> _Groups:
     """The median number of groups of each attribute in all its sets: the fewer kinds of groups, the faster the fit."""
     of_attribute: dict[int, list[int]] = {}
-    for members, own in _counts(staged, measured, scores, cost).items():
+    for members, own in counts.items():
         for attribute, count in zip(members, own, strict=True):
             of_attribute.setdefault(attribute, []).append(count)
     median = {attribute: sorted(found)[len(found) // 2] for attribute, found in of_attribute.items()}
-    return {members: [median[attribute] for attribute in members] for members in scores}
+    return {members: [median[attribute] for attribute in members] for members in counts}
 
 
 def _coarsened(
-    staged: StagedPlan,
-    name: str,
-    measured: MeasuredTables,
-    scores: Mapping[tuple[int, ...], float],
-    cost: Fraction,
-    *,
-    counted: Callable[..., _Groups] = _counts,
+    staged: StagedPlan, name: str, measured: MeasuredTables, scores: Mapping[tuple[int, ...], float], cost: Fraction
 ) -> StageChoice:
     """Sets of attributes in groups, each for a fraction of the cost in proportion to its score."""
-    near = measured.near
+    near, counts = measured.near, _counts(staged, measured, scores, cost)
+    if name == "triples":
+        counts = _usual(counts)
     # Texts and truth values have no order.
     ordered = [attribute.matching not in ("text", "truth") for attribute in staged.domain.attributes]
     chosen = {
@@ -291,7 +266,7 @@ def _coarsened(
             equal_mass(each, near[each], count, is_ordered=ordered[each])
             for each, count in zip(members, own, strict=True)
         ]
-        for members, own in counted(staged, measured, scores, cost).items()
+        for members, own in counts.items()
     }
     found = {each.key: each for axes in chosen.values() for each in axes}
     coarsenings = sorted(found.values(), key=lambda each: (each.attribute, each.count, each.key))
@@ -336,4 +311,4 @@ def _choice(
         status=f"a stage of synthetic records: {name}",
         neighbors=neighbors,
     )
-    return StageChoice(name, plan, tuple(coarsenings), max(map(len, noise)))
+    return StageChoice(plan, tuple(coarsenings), max(map(len, noise)))
