@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures import fitting
-from residualplanner.fits.mixtures.mixture import Mixture, OneHot, raked, untold
+from residualplanner.fits.mixtures.mixture import Mixture, OneHot, raked
 from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables
 from residualplanner.gate.sources.source import Progress
@@ -122,12 +122,7 @@ def fit_quality(measured: MeasuredTables, components: Sequence[FloatArray]) -> F
 
 
 def fit_mixture(
-    measured: MeasuredTables,
-    facts: Facts,
-    ensemble: fitting.Ensemble | None = None,
-    *,
-    seed: int = 0,
-    progress: Progress = untold,
+    measured: MeasuredTables, facts: Facts, ensemble: fitting.Ensemble | None, *, seed: int, progress: Progress
 ) -> Mixture:
     """A mixture whose tables are as near to the noisy answers as noise explains, and that keeps to facts.
 

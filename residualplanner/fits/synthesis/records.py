@@ -3,25 +3,24 @@
 Source: docs/mathematics.md section 13; eq. (75); iterative proportional fitting, Deming and Stephan (1940).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner.fits.mixtures.controlling import controlled_records
-from residualplanner.fits.mixtures.mixture import Mixture, even_records, independent_records, product_sums
+from residualplanner.fits.mixtures.drawing import rounding_named
+from residualplanner.fits.mixtures.mixture import Mixture, product_sums
 from residualplanner.fits.nonnegative.facts import Facts
 from residualplanner.fits.synthesis.fitted_mixture import FitQuality, fit_quality
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables, dependences
 from residualplanner.fits.synthesis.saving import STATEMENT, column_of, save_frames
 from residualplanner.fits.synthesis.staged_release import StagedRelease
-from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.checks import FloatArray, IntArray, entry_named, frozen, is_integer, untold, value_text
+from residualplanner.ground.checks import FloatArray, IntArray, frozen, is_integer, untold, value_text
 from residualplanner.ground.errors import ArgumentError, WorkloadError
 from residualplanner.ground.format_version import FORMAT_VERSION
 from residualplanner.ground.notebooks import ROWS, caption_of, html_table, rest_note
@@ -43,34 +42,6 @@ _BLOCK = 10**6
 _WEAK = 30.0
 #: The most records that are made.
 MOST_RECORDS = 10**9
-
-
-@dataclass(frozen=True, slots=True)
-class Rounding:
-    """A way to make records of a mixture: their expected tables are the mixture's, unless they are controlled."""
-
-    codes: Callable[..., IntArray]  # gives so many records (n, d) of a mixture, and reports how much is done
-    entry_bytes: int  # about how many bytes each entry takes while so many records are made, or a little less
-
-    def require_room(self, records: int, attributes: int) -> None:
-        """Raise ResourceError where there is too little memory to make so many records of so many attributes."""
-        require_room(
-            float(records) * (attributes + 1) * self.entry_bytes,
-            f"{records:,} synthetic records take {{needed}} while they are made",
-            "ask for fewer, or use a machine with more memory",
-        )
-
-
-ROUNDINGS: dict[str, Rounding] = {
-    "controlled": Rounding(controlled_records, 30),
-    "sobol": Rounding(even_records, 18),
-    "independent": Rounding(independent_records, 15),
-}
-
-
-def rounding_named(name: object) -> Rounding:
-    """The method of this name, or WorkloadError."""
-    return entry_named("method", name, ROUNDINGS)
 
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from residualplanner.fits.mixtures.drawing import rounding_named
 from residualplanner.fits.mixtures.fitting import Ensemble
 from residualplanner.fits.mixtures.mixture import within
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
@@ -80,7 +81,7 @@ def synthesize(
     if ensemble is not None:
         require_type("synthesize", "ensemble", ensemble, Ensemble, "write ensemble=Ensemble(members=2)")
     domain.require_equal_weights("synthesize")
-    synthetic.rounding_named(method)
+    rounding_named(method)
     facts = read_facts(source.everything, known, impossible)
     count = count_to_make(source, facts, records, method)
     report = progress or untold
@@ -109,5 +110,5 @@ def count_to_make(release: StagedRelease, facts: Facts, records: int | None, met
                 f"records={synthetic.MOST_RECORDS:_}, or fewer"
             )
     synthetic.require_count(count, "synthesize(release, records=1000)")
-    synthetic.rounding_named(method).require_room(count, len(release.everything.domain))
+    rounding_named(method).require_room(count, len(release.everything.domain))
     return int(count)

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 import residualplanner as rp
 from inner_parts import correct_margins
 from inner_parts import mixture as mixture_part
-from residualplanner.fits.mixtures import controlling
+from residualplanner.fits.mixtures import drawing
 from residualplanner.fits.mixtures import loss as losses
 from residualplanner.fits.mixtures.denoising import denoised
 from residualplanner.fits.mixtures.fitting import fit, fit_ensemble, start_at, start_near
@@ -271,7 +271,7 @@ def codes():
 
 @pytest.mark.parametrize("attribute", [0, 1, 2])
 def test_exchanges_change_the_loss_as_they_promise(mixture, codes, attribute):
-    tables, rows = controlling._tables_of(mixture, attribute, len(codes)), codes + mixture.blocks.offsets[:-1]
+    tables, rows = drawing._tables_of(mixture, attribute, len(codes)), codes + mixture.blocks.offsets[:-1]
     away = tables.away(rows)
     promised = tables.changes(away, rows, np.arange(8), np.arange(8, 16))
     for one, other in zip(range(8), range(8, 16), strict=True):
@@ -287,9 +287,9 @@ def test_exchanges_never_raise_the_loss_of_their_attribute_and_keep_its_values_i
     rng, classes = np.random.default_rng(2), np.repeat([0, 1, 2], [21, 20, 19])
     rows, shares = codes + mixture.blocks.offsets[:-1], np.full(3, share)
     for attribute in (0, 1, 2) * 5:
-        tables, old = controlling._tables_of(mixture, attribute, 60), rows.copy()
+        tables, old = drawing._tables_of(mixture, attribute, 60), rows.copy()
         before = tables.loss(tables.away(rows))
-        controlling._exchange(tables, rows, controlling._pairs_within(classes, rng), shares, rng)
+        drawing._exchange(tables, rows, drawing._pairs_within(classes, rng), shares, rng)
         assert tables.loss(tables.away(rows)) <= before
         for number in range(3):
             assert (np.sort(rows[classes == number], axis=0) == np.sort(old[classes == number], axis=0)).all()

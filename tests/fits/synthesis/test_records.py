@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from inner_parts import even_records, independent_records
+from inner_parts import controlled_records, even_records, independent_records
 from inner_parts import mixture as mixture_part
-from residualplanner.fits.mixtures.controlling import controlled_records
 from residualplanner.fits.nonnegative.facts import Facts
 from residualplanner.fits.synthesis.measured_tables import measured_tables, stage_of
 
