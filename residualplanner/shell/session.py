@@ -211,7 +211,7 @@ class Session:
         from residualplanner.fits.mixtures.mixture import within  # a door
         from residualplanner.fits.stages.measuring import measure_in_stages  # a door
         from residualplanner.fits.stages.staged_plan import StagedPlan  # a door
-        from residualplanner.fits.synthesis.synthesize import synthesize  # a door
+        from residualplanner.fits.synthesis.records import synthesize  # a door
 
         report, ledger = progress or untold, self._ledger
         terms: dict[str, Any] = {"neighbors": ledger.neighbors, "records_per_person": ledger.records_per_person}

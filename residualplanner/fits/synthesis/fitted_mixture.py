@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures import fitting
 from residualplanner.fits.mixtures.mixture import Mixture, OneHot, raked
-from residualplanner.fits.nonnegative.facts import Fact, Facts
+from residualplanner.fits.nonnegative.facts import Fact
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
@@ -122,7 +122,7 @@ def fit_quality(measured: MeasuredTables, components: Sequence[FloatArray]) -> F
 
 
 def fit_mixture(
-    measured: MeasuredTables, facts: Facts, ensemble: fitting.Ensemble | None, *, seed: int, progress: Progress
+    measured: MeasuredTables, ensemble: fitting.Ensemble | None, *, seed: int, progress: Progress
 ) -> Mixture:
     """A mixture whose tables are as near to the noisy answers as noise explains, and that keeps to facts.
 
@@ -144,11 +144,13 @@ def fit_mixture(
             return near
         may = supports(measured.blocks, measured.near, measured.possible, classes, generator)
         if may is None:
-            raise WorkloadError(f"no record was found that is possible under all of these: {facts.words}; correct one")
+            raise WorkloadError(
+                f"no record was found that is possible under all of these: {measured.facts.words}; correct one"
+            )
         return np.where(may, near[0], -np.inf), near[1]
 
     mean = fitting.fit_ensemble(loss, start, chosen, seed=seed, report=progress)
-    single = {fact.attributes[0]: fact.counts for fact in facts.known if len(fact.attributes) == 1}
+    single = {fact.attributes[0]: fact.counts for fact in measured.facts.known if len(fact.attributes) == 1}
     sums = {attribute: counts / counts.sum() for attribute, counts in single.items() if counts.sum() > 0}
     return raked(mean, sums) if sums else mean
 

@@ -73,6 +73,7 @@ def stage_of(measurement: NoisyAnswers) -> Stage:
 class MeasuredTables(NamedTuple):
     """Everything that a mixture is fitted to."""
 
+    facts: Facts  # what is known
     domain: Domain
     blocks: OneHot  # its attributes
     views: tuple[View, ...]  # what is measured of the values of each attribute
@@ -204,7 +205,9 @@ def measured_tables(stages: Sequence[Stage], facts: Facts, domain: Domain) -> Me
         records, possible = 0.0, ()  # where no record is, none is where it cannot be
     pairs = {tuple(views[view].attribute for view in table.views) for table in tables if len(table.views) == 2}
     signal = records * math.sqrt(sum(plan.pcost for plan in plans) / max(len(pairs), 1))
-    return MeasuredTables(domain, OneHot(tuple(domain.sizes)), views, tables, records, tuple(near), possible, signal)
+    return MeasuredTables(
+        facts, domain, OneHot(tuple(domain.sizes)), views, tables, records, tuple(near), possible, signal
+    )
 
 
 def centered(counts: FloatArray) -> FloatArray:
