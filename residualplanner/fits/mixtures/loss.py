@@ -325,17 +325,16 @@ def loss_of(
     near: Sequence[FloatArray] = (),
     strengths: FloatArray | None = None,
 ) -> MixtureLoss:
-    """The loss of a mixture beside measured tables of so many records, which is given: one of no view is left out.
+    """The loss of a mixture beside measured tables, of one or more views each, of so many records.
 
     With ``strengths`` (d, d) it has a pull of pairs to the independence of attributes with probabilities ``near``.
     """
     features = Features(blocks, views)
-    about = [table for table in tables if table.views]
-    noise = min((1 / math.sqrt(table.precision) for table in about), default=math.inf)
+    noise = min((1 / math.sqrt(table.precision) for table in tables), default=math.inf)
     dtype = np.float32 if records * _SINGLE < noise / 4 else np.float64
     pull = None
     if strengths is not None and strengths.any():
         alone = np.concatenate(near)
         scales = 1 / np.sqrt(alone + 1 / records)
         pull = IndependencePull(blocks, scales.astype(dtype), (scales * alone).astype(dtype), strengths.astype(dtype))
-    return MixtureLoss(features, tuple(prefix_terms(features.layout, about, dtype)), pull, records, dtype)
+    return MixtureLoss(features, tuple(prefix_terms(features.layout, tables, dtype)), pull, records, dtype)

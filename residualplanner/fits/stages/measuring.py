@@ -101,7 +101,7 @@ def measure_in_stages(
     watched, kept = spending.WatchedProgress(progress), opened_folder(folder, plan)
     run = _Run(plan, kept, ledger, discrete.OperatingSystemBits(), watched.report or untold, kept.drawn(plan))
     if kept.is_complete:
-        return run.release
+        return _release_of(plan, run.stages)
     bill = spending.Bill(plan.cost, kept.sha256, "synthetic records in stages", plan.budget, plan.protected, False)
     is_paid = ledger is not None and any(entry.plan_sha256 == kept.sha256 for entry in ledger.entries)
     if ledger is None:
@@ -146,12 +146,6 @@ class _Run:
 
         return spending.Steps(opened, self.count, charge, partial(self.draw, data))
 
-    @property
-    def release(self) -> StagedRelease:
-        """All that was measured."""
-        singles = reconstruct([own for stage in self.stages[:2] for own in stage.measurement.measurements])
-        return StagedRelease(singles, tuple(self.stages[2:]), self.staged.everything)
-
     def count(self, source: Source) -> _Counted:
         """The tables of pairs, which must not leave, and the records, to count larger sets that noisy answers name."""
         plan = self.staged.everything
@@ -173,7 +167,7 @@ class _Run:
             choice = choose(self.staged, self.stages)
         self.kept.complete(len(self.stages), self.ledger)
         self.report(100, 100)
-        return self.release
+        return _release_of(self.staged, self.stages)
 
     def _measured(self, choice: StageChoice, data: object, tables: dict[tuple[str, ...], IntArray]) -> Measurement:
         plan = choice.plan
@@ -182,6 +176,11 @@ class _Run:
         block = next(iter(blocks_held(noise.groups, noise.family)))
         record = noise.record.of_run(self.ledger, data, plan.neighbors)
         return Measurement(plan, noise.answers(block, counts), record)
+
+
+def _release_of(plan: StagedPlan, stages: Sequence[Stage]) -> StagedRelease:
+    singles = reconstruct([own for stage in stages[:2] for own in stage.measurement.measurements])
+    return StagedRelease(singles, tuple(stages[2:]), plan.everything)
 
 
 def _of_sets(rows: Sequence[IntArray], tables: Sequence[IntArray]) -> _Counts:
@@ -251,7 +250,7 @@ def load_stages(folder: object) -> StagedRelease:
     except (FileNotFoundError, KeyError, TypeError, DomainError) as error:
         raise FileFormatError(f"{store} holds no stages, as measure_in_stages keeps them: {error}") from None
     kept = opened_folder(folder, plan)
-    run = _Run(plan, kept, None, discrete.OperatingSystemBits(), untold, kept.drawn(plan))
+    stages = kept.drawn(plan)
     if not kept.is_complete:
         raise FileFormatError(f"the stages in {store} are not complete; complete them with measure_in_stages")
-    return run.release
+    return _release_of(plan, stages)

@@ -18,7 +18,7 @@ import numpy as np
 
 from residualplanner.fits.mixtures.denoising import positive_mean
 from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.synthesis.coarsening import Coarsening, coarsened_domain, counts_within, equal_mass, fine
+from residualplanner.fits.synthesis.coarsening import Coarsening, all_fine, coarsened_domain, counts_within, equal_mass
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables, Stage, dependence, measured_tables
 from residualplanner.gate.measurement.combined import as_one
 from residualplanner.ground.checks import require_type
@@ -136,7 +136,7 @@ class StagedPlan:
     def everything(self) -> Plan:
         """A plan of all tables that stages coarsen, to count them."""
         sets = self.pairs or [(position,) for position in self.several]
-        return _choice(self, "all pairs", dict.fromkeys(sets, 1.0), _fine(self), self.cost).plan
+        return _choice(self, "all pairs", dict.fromkeys(sets, 1.0), all_fine(self.domain), self.cost).plan
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -154,7 +154,7 @@ def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:
     Guarantees: it depends on noisy answers alone, and the costs of all stages add up to at most that of the plan.
     """
     if not stages:
-        return _choice(staged, "number of records", {(): 1.0}, _fine(staged), staged.cost * _TOTAL)
+        return _choice(staged, "number of records", {(): 1.0}, all_fine(staged.domain), staged.cost * _TOTAL)
     rest = staged.cost if staged.protected.has_public_total else staged.cost * (1 - _TOTAL)
     first = stages[0].measurement
     error = math.sqrt(first.plan.noise_variances[0])
@@ -162,7 +162,7 @@ def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:
     alone = rest * _fraction_alone(staged, total)
     if len(stages) == 1:
         power, again = _POWERS_ALONE[alone == rest], _TOTAL_AGAIN * (error > _UNCERTAIN * total)
-        return _choice(staged, "single attributes", _noise_alone(staged, power, again), _fine(staged), alone)
+        return _choice(staged, "single attributes", _noise_alone(staged, power, again), all_fine(staged.domain), alone)
     left, number = rest - alone, len(stages) - 2
     is_strong = _signal(staged, total) > _STRONG and staged.has_triples
     fractions = _FRACTIONS_OF_STRONG if is_strong else _FRACTIONS
@@ -191,10 +191,9 @@ def _noise_alone(staged: StagedPlan, power: float, again: float) -> dict[tuple[i
 def _scores(staged: StagedPlan, measured: MeasuredTables) -> dict[tuple[int, ...], float]:
     """What pairs get budget in proportion to: the more, the more they depend on each other, or may."""
     found: dict[tuple[int, ...], float] = dict.fromkeys(staged.pairs, _LEAST_SCORE)
-    for table in measured.tables:
-        if len(table.views) == 2:
-            distance, error = dependence(measured, table)
-            found[measured.attributes_of(table)] = (max(distance, 0.0) + _ERROR * error) ** _POWER
+    for members, table in measured.pairs.items():
+        distance, error = dependence(measured, table)
+        found[members] = (max(distance, 0.0) + _ERROR * error) ** _POWER
     return found
 
 
@@ -208,10 +207,6 @@ def _scores_of_triples(staged: StagedPlan, scores: Mapping[tuple[int, ...], floa
     }
     best = sorted(found, key=lambda members: (-found[members], members))[: _TRIPLES_TO_A_PAIR * len(scores)]
     return {members: found[members] for members in sorted(best)}
-
-
-def _fine(staged: StagedPlan) -> list[Coarsening]:
-    return [fine(position, size) for position, size in enumerate(staged.domain.sizes)]
 
 
 def _signal(staged: StagedPlan, total: float) -> float:

@@ -65,11 +65,6 @@ class Stage:
                 yield axes, layout.of_set(components, number), float(plan.noise_variances[number])
 
 
-def stage_of(measurement: NoisyAnswers) -> Stage:
-    """A release as a single stage, in which attributes have all their values."""
-    return Stage(measurement, tuple(fine(*each) for each in enumerate(measurement.plan.domain.sizes)))
-
-
 class MeasuredTables(NamedTuple):
     """Everything that a mixture is fitted to."""
 

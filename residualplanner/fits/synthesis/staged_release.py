@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residualplanner.fits.synthesis.coarsening import Coarsening, coarsened_domain
-from residualplanner.fits.synthesis.measured_tables import Stage, centered, stage_of
+from residualplanner.fits.synthesis.coarsening import Coarsening, all_fine, coarsened_domain
+from residualplanner.fits.synthesis.measured_tables import Stage, centered
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.ground.checks import FloatArray
@@ -65,7 +65,7 @@ class StagedRelease:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """What records are made from: single attributes, then pairs."""
-        return (stage_of(self.singles.measurement), *self.pairs)
+        return (Stage(self.singles.measurement, all_fine(self.domain)), *self.pairs)
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
