@@ -25,7 +25,7 @@ from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.source import Progress
-from residualplanner.ground.checks import entry_named, require_positive
+from residualplanner.ground.checks import entry_named, require_positive, untold
 from residualplanner.ground.errors import SolverError, WorkloadError, memory_for
 from residualplanner.method.plan.plan import Plan
 from residualplanner.release.numbers import Estimates
@@ -126,26 +126,26 @@ def nonnegative(
         raise WorkloadError('total must be "estimate" or "free"; write known={(): number} for a known one')
     facts = read_facts(release.plan, known, impossible)
     require_memory_for_nonnegative(release.plan)
-    if progress is not None:
-        progress(0, int(max_steps))
+    told = progress or untold
+    told(0, int(max_steps))
     of_weights, fixes_total = entry_named("weights", weights, dual.WEIGHTS), total == "estimate"
     problem = dual.problem_of(release.measurement, facts, of_weights, fixes_total=fixes_total)
-    solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)
+    solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=told)
     answers = answers_of(problem.reference.own, solution.components)
     least = 3 * max(problem.rounding, solution.violation)
     draws = partial(nonnegative_draws, facts, of_weights, fixes_total=fixes_total)
     return Release(release.measurement, NonNegative(solution.gap, solution.steps, facts, answers, least, draws))
 
 
-def _solution(
-    problem: dual.DualProblem, facts: Facts, *, gap: float, steps: int, progress: Progress | None
-) -> Solution:
+def _solution(problem: dual.DualProblem, facts: Facts, *, gap: float, steps: int, progress: Progress) -> Solution:
     """The solution of a problem, or WorkloadError where the facts leave none."""
     if problem.total == 0 and not problem.freedom[0]:
         return Solution(np.zeros_like(problem.start), 0.0, 0.0, 0)  # no records: every table is 0
-
-    report = None if progress is None else lambda done, _: progress(done, steps)
     facets = facets_of_many(problem)
+
+    def report(done: int, _: float) -> None:
+        progress(done, steps)
+
     if facets is not None:
         found = solve_many(problem, facets, gap=gap, steps=steps, report=report)
     else:

@@ -14,7 +14,7 @@ import numpy as np
 from residualplanner.fits.mixtures.denoising import denoised, positive_mean
 from residualplanner.fits.mixtures.loss import Features, Measured, MixtureLoss, View, loss_of
 from residualplanner.fits.mixtures.mixture import Mixture, OneHot, product_sums
-from residualplanner.fits.nonnegative.components import ComponentLayout, measured_components
+from residualplanner.fits.nonnegative.components import ComponentLayout, centered, measured_components
 from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.fits.synthesis.coarsening import Coarsening, fine
 from residualplanner.gate.measurement.combined import NoisyAnswers
@@ -188,7 +188,7 @@ def measured_tables(stages: Sequence[Stage], facts: Facts, domain: Domain) -> Me
             total = float(counts)
             continue
         axes = [(fine(each, domain.sizes[each]), subtraction_basis(domain.sizes[each])) for each in members]
-        found.append((axes, centered(counts), precision, 0))
+        found.append((axes, centered(counts, range(counts.ndim)), precision, 0))
         if len(members) == 1:
             near[members[0]] = denoised(counts, 0.0)
     views, tables = _numbered(found)
@@ -203,13 +203,6 @@ def measured_tables(stages: Sequence[Stage], facts: Facts, domain: Domain) -> Me
     return MeasuredTables(
         facts, domain, OneHot(tuple(domain.sizes)), views, tables, records, tuple(near), possible, signal
     )
-
-
-def centered(counts: FloatArray) -> FloatArray:
-    """A table less its means along every axis, as subtraction bases measure it."""
-    for axis in range(counts.ndim):
-        counts = counts - counts.mean(axis=axis, keepdims=True)
-    return counts
 
 
 def _near(basis: Basis, values: FloatArray, total: float, variance: float, of_total: float) -> FloatArray:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from residualplanner.fits.nonnegative.components import centered
 from residualplanner.fits.synthesis.coarsening import Coarsening, all_fine, coarsened_domain
-from residualplanner.fits.synthesis.measured_tables import Stage, centered
+from residualplanner.fits.synthesis.measured_tables import Stage
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.ground.checks import FloatArray
@@ -85,8 +86,9 @@ class StagedRelease:
         for stage in self.pairs:
             if stage.order == 2:  # the pairs of a triple are measured in groups of their own
                 for axes, components, variance in stage.tables():
-                    table = StagedTable(self.singles, tuple(each for each, _ in axes), centered(components), variance)
-                    found[tuple(names[each.attribute] for each in table.coarsenings)] = table
+                    coarsenings, residual = tuple(each for each, _ in axes), centered(components, (0, 1))
+                    table = StagedTable(self.singles, coarsenings, residual, variance)
+                    found[tuple(names[each.attribute] for each in coarsenings)] = table
         return found
 
     def __getitem__(self, names: tuple[str, ...]) -> "StagedTable":
