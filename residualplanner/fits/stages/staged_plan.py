@@ -2,8 +2,6 @@
 
 First the number of records, and the counts of all attributes by themselves; then all pairs of attributes, in as many
 groups of values as the noise lets show; then these again, more exactly the more two attributes depend on each other.
-Nothing is chosen by the records themselves, so that the budget is spent on noisy counts alone, and the costs of the
-stages add up to it in every course of events.
 Source: docs/mathematics.md section 13, on stages; eqs. (130) and (131).
 """
 

@@ -217,11 +217,9 @@ def _narrowed(
         part = table.counts[tuple(record.get(attribute, slice(None)) for attribute in table.attributes)] > 0
         for axis, attribute in enumerate(each for each in table.attributes if each not in record):
             found[attribute] = found[attribute] & part.any(tuple(other for other in range(part.ndim) if other != axis))
-            if not found[attribute].any():
-                return None
         if not part.any():
             return None
-    return found
+    return found if all(own.any() for own in found.values()) else None
 
 
 def _grown(
@@ -233,11 +231,9 @@ def _grown(
     for number in generator.permutation(len(more)).tolist():
         attribute, value = more[number]
         others: dict[int, Any] = {**values, attribute: [value]}
-        with_it = (
-            table.counts[np.ix_(*(others[each] for each in table.attributes))]
+        values[attribute][value] = all(
+            (table.counts[np.ix_(*(others[each] for each in table.attributes))] > 0).all()
             for table in tables
             if attribute in table.attributes
         )
-        if all((part > 0).all() for part in with_it):
-            values[attribute][value] = True
     return values
