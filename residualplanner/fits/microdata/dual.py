@@ -340,4 +340,4 @@ def _most_in_total(terms: Sequence[Term], objective: Array) -> Array:
         if term.sums.covers:
             room = np.sqrt(2 * np.maximum(objective, 0) * term.spread.sum(axis=1))
             found = np.minimum(found, term.target.sum(axis=1) + room)
-    return np.maximum(found, 0.0)
+    return np.asarray(np.maximum(found, 0.0))

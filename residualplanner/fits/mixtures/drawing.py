@@ -91,7 +91,7 @@ def _even_counts(probabilities: FloatArray, records: int, generator: np.random.G
     """How many records have each value, (n,): as many as expected, to one record, and about so many together."""
     ends = np.cumsum(probabilities) * records
     ends[-1] = records
-    return np.diff(np.floor(ends + generator.random()).astype(np.int64), prepend=0)
+    return np.asarray(np.diff(np.floor(ends + generator.random()), prepend=0), dtype=np.int64)
 
 
 def _batches(starts: IntArray) -> Iterator[tuple[int, int]]:
@@ -245,7 +245,7 @@ class _PairTables:
 
     def _starts(self, rows: IntArray) -> IntArray:
         """Where the row of each record's value of the attribute starts among all cells, (p, 1)."""
-        return (rows[:, [self.attribute]] - self.first) * self.expected.shape[1]
+        return np.asarray((rows[:, [self.attribute]] - self.first) * self.expected.shape[1])
 
     def moved(self, rows: IntArray, one: IntArray, other: IntArray) -> _Singles:
         """What exchanges of values of records (p,) and (p,) add to the counts, (n, d'); not beside itself."""

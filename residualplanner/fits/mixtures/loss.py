@@ -209,9 +209,9 @@ def _groups(layout: OneHot, tables: Sequence[Measured]) -> list[_Group]:
         members.setdefault(tuple(prefix), {})[last] = (table, values)
     found = []
     for views, own in members.items():
-        tables = dict(sorted(own.items()))
-        rows = np.concatenate([np.arange(*layout.offsets[view : view + 2]) for view in tables])
-        found.append(_Group(views, math.prod(layout.sizes[view] for view in views), tables, rows))
+        by_last = dict(sorted(own.items()))
+        rows = np.concatenate([np.arange(*layout.offsets[view : view + 2]) for view in by_last])
+        found.append(_Group(views, math.prod(layout.sizes[view] for view in views), by_last, rows))
     return sorted(found, key=lambda group: (-len(group.rows), int(group.rows[0]), group.prefix))
 
 

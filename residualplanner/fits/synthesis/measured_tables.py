@@ -140,15 +140,16 @@ _Found = tuple[_Axes, FloatArray, float, int]
 
 def _numbered(found: Sequence[_Found]) -> tuple[tuple[View, ...], tuple[Measured, ...]]:
     """All views, each once, and the tables with the numbers of theirs."""
-    views = {(each.key, basis.key): (each, _view(each, basis)) for axes, *_ in found for each, basis in axes}
+    every = {(each.key, basis.key): (each, basis) for axes, *_ in found for each, basis in axes}
+    views = {key: _view(*axis) for key, axis in every.items()}
     # Small ones first: small sets are measured with all that are small, so the rows of their views are contiguous.
-    keys = sorted(views, key=lambda key: (views[key][1].rows(len(views[key][0].groups)), views[key][0].attribute))
+    keys = sorted(views, key=lambda key: (views[key].rows(len(every[key][0].groups)), views[key].attribute))
     numbers = {key: number for number, key in enumerate(keys)}
     tables = (
         Measured(tuple(numbers[each.key, basis.key] for each, basis in axes), values, precision, freedom)
         for axes, values, precision, freedom in found
     )
-    return tuple(views[key][1] for key in keys), tuple(tables)
+    return tuple(views[key] for key in keys), tuple(tables)
 
 
 def _view(coarsening: Coarsening, basis: Basis) -> View:
@@ -164,23 +165,21 @@ def _view(coarsening: Coarsening, basis: Basis) -> View:
 def measured_tables(stages: Sequence[Stage], facts: Facts, domain: Domain) -> MeasuredTables:
     """The tables of all stages, those that are known in the place of noisy ones; the first stage has the total."""
     known = {members: fact for fact in facts.known for members in subsets_of(fact.attributes)}
-    plans = [stage.measurement.plan for stage in stages]
-    error = math.sqrt(plans[0].noise_variances[0])
+    error = math.sqrt(stages[0].measurement.plan.noise_variances[0])
     total = positive_mean(float(stages[0].measurement.residuals.values[0]), error)
     # with too few records counts would seem too different; with too many they are only more equal
     most, near = total + error**2 / total, [np.full(size, 1 / size) for size in domain.sizes]
     found: list[_Found] = []
-    for stage, plan in zip(stages, plans, strict=True):
+    for stage in stages:
+        of_total = float(stage.measurement.plan.noise_variances[0])
         for axes, values, variance in stage.tables():
             (one, basis), members = axes[0], tuple(each.attribute for each, _ in axes)
             if members in known:
                 continue
             found.append((axes, values, 1 / variance, math.prod(basis.answers for _, basis in axes)))
             if len(axes) == 1 and one.is_fine:
-                near[one.attribute] = _near(basis, values, most, variance, float(plan.noise_variances[0]))
-    noise = [
-        (plan.noise_variances / stage.layout.squared_units).min() for stage, plan in zip(stages, plans, strict=True)
-    ]
+                near[one.attribute] = _near(basis, values, most, variance, of_total)
+    noise = [(stage.measurement.plan.noise_variances / stage.layout.squared_units).min() for stage in stages]
     precision = 1 / (float(min(noise)) * _KNOWN**2)
     for members, fact in known.items():
         counts = fact.over(members)
@@ -199,7 +198,7 @@ def measured_tables(stages: Sequence[Stage], facts: Facts, domain: Domain) -> Me
     if facts.leave_no_records:
         records, possible = 0.0, ()  # where no record is, none is where it cannot be
     pairs = {tuple(views[view].attribute for view in table.views) for table in tables if len(table.views) == 2}
-    signal = records * math.sqrt(sum(plan.pcost for plan in plans) / max(len(pairs), 1))
+    signal = records * math.sqrt(sum(stage.measurement.plan.pcost for stage in stages) / max(len(pairs), 1))
     return MeasuredTables(
         facts, domain, OneHot(tuple(domain.sizes)), views, tables, records, tuple(near), possible, signal
     )
