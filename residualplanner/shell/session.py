@@ -12,7 +12,7 @@ from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.sources.source import Progress
 from residualplanner.gate.spend import entrance
 from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.checks import Number, require_type, untold, value_text
+from residualplanner.ground.checks import Number, require_type, untold, value_text, within
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.plan import Plan
@@ -208,7 +208,6 @@ class Session:
             BudgetError, FileFormatError, OSError, StoreError, WorkloadError, ResourceError, DataError, DomainError,
                 NoiseError, UnexpectedError: as by `measure_in_stages` and `synthesize`.
         """
-        from residualplanner.fits.mixtures.mixture import within  # a door
         from residualplanner.fits.stages.measuring import measure_in_stages  # a door
         from residualplanner.fits.stages.staged_plan import StagedPlan  # a door
         from residualplanner.fits.synthesis.records import synthesize  # a door

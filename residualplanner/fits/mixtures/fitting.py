@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from residualplanner.fits.mixtures.loss import MixtureLoss
-from residualplanner.fits.mixtures.mixture import Mixture, averaged, mixture_of, within
+from residualplanner.fits.mixtures.mixture import Mixture, averaged, mixture_of
 from residualplanner.fits.optimizers import DECAY_OF_SQUARES, Adam, Floats, cosine_rate
 from residualplanner.gate.sources.source import Progress
-from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, untold, value_text
+from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, untold, value_text, within
 from residualplanner.ground.errors import ArgumentError
 
 #: After how many steps it is looked anew which slopes noise explains.

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from residualplanner.fits.optimizers import Floats
-from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.words import count_text
 
@@ -167,8 +166,3 @@ def raked(mixture: Mixture, tables: Mapping[int, FloatArray]) -> Mixture:
         if away <= _EXACT:
             break
     return mixture_of(mixture.blocks, weights, probabilities)
-
-
-def within(report: Progress, first: int, last: int) -> Progress:
-    """The report of a part of some work, which is that from one percent of it to another."""
-    return lambda done, total: report(first + (last - first) * done // max(total, 1), 100)

@@ -139,7 +139,7 @@ def nonnegative(
 
 def _solution(problem: dual.DualProblem, facts: Facts, *, gap: float, steps: int, progress: Progress) -> Solution:
     """The solution of a problem, or WorkloadError where the facts leave none."""
-    if problem.total == 0 and not problem.freedom[0]:
+    if problem.total == 0:
         return Solution(np.zeros_like(problem.start), 0.0, 0.0, 0)  # no records: every table is 0
     facets = facets_of_many(problem)
 
@@ -190,7 +190,7 @@ def nonnegative_draws(
 
 def nearly_nearest(problem: dual.DualProblem, below: float) -> DualPoint:
     """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``."""
-    if problem.total == 0 and not problem.freedom[0]:
+    if problem.total == 0:
         problem = replace(problem, start=np.zeros_like(problem.start))  # no records: every table is 0
     facets = facets_of_many(problem)
     ascent: Ascent | PotentialAscent

@@ -11,7 +11,6 @@ from functools import partial
 
 import numpy as np
 
-from residualplanner.fits.mixtures.mixture import within
 from residualplanner.fits.stages.folder import KeptStages, opened_folder, stated_run
 from residualplanner.fits.stages.staged_plan import StageChoice, StagedPlan, choose
 from residualplanner.fits.synthesis.coarsening import Coarsening
@@ -28,7 +27,7 @@ from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.opening import engines, open_source, require_several_readings
 from residualplanner.gate.sources.ready_counts import source_of_counts
 from residualplanner.gate.sources.source import Progress, Source
-from residualplanner.ground.checks import IntArray, require_type, untold
+from residualplanner.ground.checks import IntArray, require_type, untold, within
 from residualplanner.ground.errors import DomainError, FileFormatError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.stores import open_store

@@ -12,7 +12,7 @@ import numpy as np
 
 from residualplanner.fits.mixtures.drawing import rounding_named
 from residualplanner.fits.mixtures.fitting import Ensemble
-from residualplanner.fits.mixtures.mixture import Mixture, product_sums, within
+from residualplanner.fits.mixtures.mixture import Mixture, product_sums
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
 from residualplanner.fits.synthesis.fitted_mixture import FitQuality, fit_mixture, fit_quality
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables, dependences, measured_tables
@@ -20,8 +20,9 @@ from residualplanner.fits.synthesis.saving import STATEMENT, column_of, save_fra
 from residualplanner.fits.synthesis.staged_release import StagedRelease
 from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.gate.sources.source import Progress
+from residualplanner.ground import checks
 from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.checks import FloatArray, IntArray, frozen, is_integer, require_type, untold, value_text
+from residualplanner.ground.checks import FloatArray, IntArray, frozen, within
 from residualplanner.ground.errors import ArgumentError, WorkloadError, memory_for
 from residualplanner.ground.format_version import FORMAT_VERSION
 from residualplanner.ground.notebooks import ROWS, caption_of, html_table, rest_note
@@ -113,12 +114,12 @@ def synthesize(
     domain.require_no_amounts("synthetic records have values that are listed")
     _require_seed(seed)
     if ensemble is not None:
-        require_type("synthesize", "ensemble", ensemble, Ensemble, "write ensemble=Ensemble(members=2)")
+        checks.require_type("synthesize", "ensemble", ensemble, Ensemble, "write ensemble=Ensemble(members=2)")
     domain.require_equal_weights("synthesize")
     rounding_named(method)
     facts = read_facts(source.everything, known, impossible)
     count = count_to_make(source, facts, records, method)
-    report = progress or untold
+    report = progress or checks.untold
     measured = measured_tables(source.stages, facts, domain)
     mixture = fit_mixture(measured, ensemble, seed=int(seed), progress=within(report, 0, 50))
     codes = _drawn(mixture, measured, count, method, seed, within(report, 50, 100))
@@ -286,7 +287,7 @@ class SyntheticRecords:
         _require_count(records, "redrawn(1000)")
         _require_seed(seed)
         rounding_named(method).require_room(records, len(self.domain))
-        codes = _drawn(self.mixture, self._measured, records, method, seed, progress or untold)
+        codes = _drawn(self.mixture, self._measured, records, method, seed, progress or checks.untold)
         return replace(self, codes=codes, method=method, seed=int(seed))
 
     def to_frame(self) -> "pd.DataFrame":
@@ -314,7 +315,7 @@ class SyntheticRecords:
             ArgumentError: the name ends otherwise.
             OSError: the files cannot be written.
         """
-        report, count = progress or untold, len(self)
+        report, count = progress or checks.untold, len(self)
 
         def frames() -> Iterator["pd.DataFrame"]:
             for first in range(0, max(count, 1), _BLOCK):
@@ -365,12 +366,12 @@ def _drawn(
 
 def _require_count(records: object, example: str) -> None:
     """Raise ArgumentError unless a number of records is an integer from 0 to a billion; the example is a right call."""
-    if not (is_integer(records) and records <= _MOST_RECORDS):
+    if not (checks.is_integer(records) and records <= _MOST_RECORDS):
         raise ArgumentError(
-            f"records must be an integer from 0 to {_MOST_RECORDS:,}, got {value_text(records)}; write {example}"
+            f"records must be an integer from 0 to {_MOST_RECORDS:,}, got {checks.value_text(records)}; write {example}"
         )
 
 
 def _require_seed(seed: object) -> None:
-    if not is_integer(seed):
-        raise ArgumentError(f"seed must be an integer from 0, got {value_text(seed)}")
+    if not checks.is_integer(seed):
+        raise ArgumentError(f"seed must be an integer from 0, got {checks.value_text(seed)}")
