@@ -9,7 +9,7 @@ Source: eqs. (25) and (48).
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -152,11 +152,12 @@ class ComponentLayout:
     """Where the components of every set stand in a flat array (c,): group after group, in a group set after set."""
 
     groups: BasisGroups  # the sets by the bases of their attributes
-    starts: NDArray[np.int64] = field(init=False)  # (g + 1,): where the components of each group start, and the end
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the components of each group start, and the end, (g + 1,)."""
         counts = [len(members) for members in self.groups.members]
-        object.__setattr__(self, "starts", frozen(np.cumsum([0, *(self.sizes * counts)])))
+        return frozen(np.cumsum([0, *(self.sizes * counts)]))
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:

@@ -290,7 +290,6 @@ class Adjustments:
 
     def of(self, release: Release, progress: Progress | None = None) -> Release:
         """The tables of a release after all that is to be done to them; errors as of `nonnegative` and `rounded`."""
-        if not self.is_nonnegative:
-            return release if self.base is None else rounded(release, base=self.base)
-        made = nonnegative(release, known=self.known, impossible=self.impossible, progress=progress)
-        return made if self.base is None else rounded(made, base=self.base)
+        if self.is_nonnegative:
+            release = nonnegative(release, known=self.known, impossible=self.impossible, progress=progress)
+        return release if self.base is None else rounded(release, base=self.base)
