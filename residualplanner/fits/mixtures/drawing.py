@@ -15,7 +15,7 @@ from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, IntArray, entry_named, untold
 
-_Singles = NDArray[np.float32]
+_Floats = NDArray[np.float32]
 #: Gives, for a number of attributes d, what makes p more points in the unit cube, (p, d), each time it is called.
 PointMaker = Callable[[int, np.random.Generator], Callable[[int], FloatArray]]
 #: About how many records are drawn together.
@@ -231,10 +231,10 @@ class _PairTables:
 
     attribute: int  # by position
     first: int  # the row of its first value
-    expected: _Singles  # (n, d'): counts by the mixture
-    weights: _Singles  # (n, d'): of squared differences; 0 where it would stand beside itself
+    expected: _Floats  # (n, d'): counts by the mixture
+    weights: _Floats  # (n, d'): of squared differences; 0 where it would stand beside itself
 
-    def away(self, rows: IntArray) -> _Singles:
+    def away(self, rows: IntArray) -> _Floats:
         """The counts of records less the expected ones, (n, d')."""
         counts, step = np.zeros(self.expected.size, dtype=np.int64), max(_BATCH // rows.shape[1], 1)
         for start in range(0, len(rows), step):
@@ -247,7 +247,7 @@ class _PairTables:
         """Where the row of each record's value of the attribute starts among all cells, (p, 1)."""
         return np.asarray((rows[:, [self.attribute]] - self.first) * self.expected.shape[1])
 
-    def moved(self, rows: IntArray, one: IntArray, other: IntArray) -> _Singles:
+    def moved(self, rows: IntArray, one: IntArray, other: IntArray) -> _Floats:
         """What exchanges of values of records (p,) and (p,) add to the counts, (n, d'); not beside itself."""
         these, those = rows[one], rows[other]
         mine, yours = self._starts(these), self._starts(those)
@@ -256,11 +256,11 @@ class _PairTables:
         counts = np.bincount(come, minlength=self.expected.size) - np.bincount(gone, minlength=self.expected.size)
         return counts.astype(np.float32).reshape(self.expected.shape)
 
-    def loss(self, away: _Singles) -> float:
+    def loss(self, away: _Floats) -> float:
         """The weighted sum of squared differences."""
         return float(np.vdot(self.weights * away, away))
 
-    def changes(self, away: _Singles, rows: IntArray, one: IntArray, other: IntArray) -> _Singles:
+    def changes(self, away: _Floats, rows: IntArray, one: IntArray, other: IntArray) -> _Floats:
         """How much each exchange by itself, of record ``one`` (p,) with ``other`` (p,), would change the loss, (p,)."""
         # A count that is a too high adds w a**2: one more record adds w (1 + 2 a) to it, and one less w (1 - 2 a).
         pull = 2 * self.weights * away

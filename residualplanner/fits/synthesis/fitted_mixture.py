@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures import fitting
-from residualplanner.fits.mixtures.mixture import Mixture, OneHot, raked
+from residualplanner.fits.mixtures.mixture import Mixture, raked
 from residualplanner.fits.nonnegative.facts import Fact
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables
 from residualplanner.gate.sources.source import Progress
@@ -139,15 +139,8 @@ def fit_mixture(
         chosen = replace(chosen, members=1, descent=fitting.Descent(steps=0), together=fitting.Descent(steps=0))
 
     def start(classes: int, generator: np.random.Generator) -> fitting.StartLogits:
-        near = fitting.start_near(measured.near, classes, spreads, generator)
-        if not measured.possible:
-            return near
-        may = supports(measured.blocks, measured.near, measured.possible, classes, generator)
-        if may is None:
-            raise WorkloadError(
-                f"no record was found that is possible under all of these: {measured.facts.words}; correct one"
-            )
-        return np.where(may, near[0], -np.inf), near[1]
+        logits, of_classes = fitting.start_near(measured.near, classes, spreads, generator)
+        return np.where(_supports(measured, classes, generator), logits, -np.inf), of_classes
 
     mean = fitting.fit_ensemble(loss, start, chosen, seed=seed, report=progress)
     single = {fact.attributes[0]: fact.counts for fact in measured.facts.known if len(fact.attributes) == 1}
@@ -162,19 +155,19 @@ def ensemble_for(measured: MeasuredTables) -> fitting.Ensemble:
     return next(ensemble for most, ensemble in _ENSEMBLES.items() if measured.signal <= most)
 
 
-def supports(
-    blocks: OneHot, near: Sequence[FloatArray], tables: Sequence[Fact], classes: int, generator: np.random.Generator
-) -> NDArray[np.bool_] | None:
-    """The values that each class may have, (d', c), all of whose combinations can occur; None if none were found.
+def _supports(measured: MeasuredTables, classes: int, generator: np.random.Generator) -> NDArray[np.bool_]:
+    """The values that each class may have, (d', c), all of whose combinations can occur.
 
-    For each class a record that can occur is searched for, by probabilities ``near`` of the values of each attribute.
-    Then values are added to it, in random order, as long as all combinations can occur by all tables.
+    For each class a record that can occur is searched for, by the probabilities of the values of each attribute.  Then
+    values are added to it, in random order, as long as all combinations can occur by all tables.
     """
+    blocks, tables = measured.blocks, measured.possible
     found = np.ones((blocks.count, classes), dtype=np.bool_)
     for number in range(classes):
-        record = _searched(near, tables, generator)
+        record = _searched(measured.near, tables, generator)
         if record is None:
-            return None
+            words = measured.facts.words
+            raise WorkloadError(f"no record was found that is possible under all of these: {words}; correct one")
         for attribute, own in _grown(record, tables, blocks.sizes, generator).items():
             found[blocks.rows(attribute), number] = own
     return found
