@@ -336,7 +336,7 @@ class Rounding:
         )
 
 
-ROUNDINGS: dict[str, Rounding] = {
+_ROUNDINGS: dict[str, Rounding] = {
     "controlled": Rounding(controlled_records, 30),
     "sobol": Rounding(even_records, 18),
     "independent": Rounding(independent_records, 15),
@@ -345,4 +345,4 @@ ROUNDINGS: dict[str, Rounding] = {
 
 def rounding_named(name: object) -> Rounding:
     """The method of this name, or WorkloadError."""
-    return entry_named("method", name, ROUNDINGS)
+    return entry_named("method", name, _ROUNDINGS)

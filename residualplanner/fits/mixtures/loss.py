@@ -106,8 +106,8 @@ class _Group(NamedTuple):
     rows: IntArray  # (r,): of the features of the last views, ascending
 
 
-#: The features that each product has as its k-th factor: their rows (p,), the last of which is of ones; and the
-#: transposed map (m + 1, p), which adds up what each row has been used for.
+#: The k-th factor of each product: which row it is (p,), of the features or of the ones below them; and the transposed
+#: map (m + 1, p), which adds up what each row has been used for.
 _Factor = tuple[IntArray, sparse.csr_array]
 
 

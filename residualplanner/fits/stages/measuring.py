@@ -155,15 +155,13 @@ class _Run:
 
     def draw(self, data: object, counted: _Counted) -> StagedRelease:
         """Draw the noise of all stages that are left, each chosen by those before it."""
-        choice = choose(self.staged, self.stages)
-        while choice is not None:
+        for choice in iter(lambda: choose(self.staged, self.stages), None):
             tables = _coarsened(choice, counted, self.staged.domain.sizes)
             self.kept.claim(self.ledger)
             measurement = self._measured(choice, data, tables)
             self.kept.keep(len(self.stages), choice, measurement)  # before anything is chosen by it
             self.stages.append(Stage(measurement, choice.coarsenings, choice.order))
             within(self.report, 40, 100)(len(self.stages), _MOST_STAGES)
-            choice = choose(self.staged, self.stages)
         self.kept.complete(len(self.stages), self.ledger)
         self.report(100, 100)
         return _release_of(self.staged, self.stages)
