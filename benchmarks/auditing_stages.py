@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 import residualplanner as rp
 from benchmarks.auditing import Scores
-from residualplanner.fits.nonnegative.components import measured_components
+from residualplanner.fits.nonnegative.components import centered, measured_components
 from residualplanner.fits.stages.measuring import measure_with_bits
-from residualplanner.fits.synthesis.measured_tables import Stage, centered
+from residualplanner.fits.synthesis.measured_tables import Stage
 from residualplanner.gate.discrete_gaussian import ByteSource
 
 DOMAIN = rp.Domain({"a": 6, "b": 3, "c": 2})
@@ -81,8 +81,9 @@ class StagesExperiment:
                 for axis, each in enumerate(axes):
                     truth = each.summed(truth, axis)
                 ones = [np.eye(each.count)[each.groups[RECORD[each.attribute]]] for each in axes]
-                change = centered(reduce(np.multiply.outer, ones, np.ones(())))
-                away = layout.of_set(components, number) - centered(truth.astype(np.float64))
+                every = range(truth.ndim)
+                change = centered(reduce(np.multiply.outer, ones, np.ones(())), every)
+                away = layout.of_set(components, number) - centered(truth.astype(np.float64), every)
                 score += float((away * change).sum()) / float(plan.noise_variances[number])
                 power += float((change**2).sum()) / float(plan.noise_variances[number])
         return score / math.sqrt(power)

@@ -30,7 +30,7 @@ def stages_of(plan: StagedPlan, release: StagedRelease) -> list[Stage]:
     for measurement in release.measurements:
         choice = choose(plan, found)
         assert choice is not None
-        found.append(choice.measured(measurement))
+        found.append(Stage(measurement, choice.coarsenings, choice.order))
     return found
 
 

@@ -5,7 +5,7 @@ from . import scale as scale
 from . import testing as testing
 from .fits.nonnegative.nonnegative import nonnegative
 from .fits.nonnegative.numbers import rounded
-from .fits.synthesis.synthesize import synthesize
+from .fits.synthesis.records import synthesize
 from .gate.checking import check
 from .gate.ledger import Ledger
 from .gate.measurement.measure import measure

@@ -2,7 +2,7 @@
 """The one door of these tests to what is no public name: parts of the gate, of engines, stores and the CUDA kernel."""
 
 from residualplanner.fits.mixtures import mixture
-from residualplanner.fits.mixtures.mixture import correct_margins, even_records, independent_records
+from residualplanner.fits.mixtures.drawing import controlled_records, correct_margins, even_records, independent_records
 from residualplanner.fits.nonnegative import facts, nonnegative
 from residualplanner.gate import spend
 from residualplanner.gate.discrete_gaussian import (

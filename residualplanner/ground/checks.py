@@ -38,6 +38,11 @@ def untold(_done: int, _total: int) -> None:
     """The progress that nobody is told of."""
 
 
+def within(report: Steps, first: int, last: int) -> Steps:
+    """The report of a part of some work, which is that from one percent of it to another."""
+    return lambda done, total: report(first + (last - first) * done // max(total, 1), 100)
+
+
 def value_text(value: object) -> str:
     """A value as a message may show it: a short string or number, anything else, which may be records, by its type."""
     if value is None or isinstance(value, str | bool | int | float | Fraction | Decimal | np.number):

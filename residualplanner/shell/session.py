@@ -12,7 +12,7 @@ from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.sources.source import Progress
 from residualplanner.gate.spend import entrance
 from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.checks import Number, require_type, value_text
+from residualplanner.ground.checks import Number, require_type, untold, value_text, within
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.plan import Plan
@@ -208,12 +208,11 @@ class Session:
             BudgetError, FileFormatError, OSError, StoreError, WorkloadError, ResourceError, DataError, DomainError,
                 NoiseError, UnexpectedError: as by `measure_in_stages` and `synthesize`.
         """
-        from residualplanner.fits.mixtures.mixture import unreported, within  # a door
         from residualplanner.fits.stages.measuring import measure_in_stages  # a door
         from residualplanner.fits.stages.staged_plan import StagedPlan  # a door
-        from residualplanner.fits.synthesis.synthesize import synthesize  # a door
+        from residualplanner.fits.synthesis.records import synthesize  # a door
 
-        report, ledger = progress or unreported, self._ledger
+        report, ledger = progress or untold, self._ledger
         terms: dict[str, Any] = {"neighbors": ledger.neighbors, "records_per_person": ledger.records_per_person}
         plan = StagedPlan(domain, budget=budget or self.budget_for(), **terms)
         watched = within(report, 0, 20)

@@ -94,8 +94,7 @@ class Dual:
         """The negative dual value (b,), up to a constant: the best multipliers make it least.  Source: eq. (82)."""
         of_cells = np.einsum("bn,bn->b", cells, cells * self.weight)
         of_sums = np.einsum("bk,bk->b", multipliers, multipliers * self.spread - 2 * self.target)
-        found: Array = (of_cells + of_sums) / 2
-        return found
+        return np.asarray((of_cells + of_sums) / 2)
 
     def residual(self, multipliers: Array, cells: Array) -> Array:
         """The gradient of `value`, (b, k): by how much the sums are off, in counts.  Source: eq. (82)."""
@@ -263,13 +262,11 @@ def _certified(dual: Dual, multipliers: Array, cells: Array, residual: Array) ->
 def _above(dual: Dual, residual: Array) -> Array:
     """How far the objective of each draw is above the dual value, where sums have errors.  Source: eq. (82)."""
     has_error = dual.spread > 0
-    found: Array = np.where(has_error, residual**2 / np.where(has_error, dual.spread, 1), 0).sum(axis=1) / 2
-    return found
+    return np.asarray(np.where(has_error, residual**2 / np.where(has_error, dual.spread, 1), 0).sum(axis=1) / 2)
 
 
 def _scale(dual: Dual) -> Array:
-    found: Array = 1 + np.abs(dual.target).max(axis=1, initial=0.0)
-    return found
+    return np.asarray(1 + np.abs(dual.target).max(axis=1, initial=0.0))
 
 
 def _stepped(dual: Dual, multipliers: Array, cells: Array, residual: Array) -> tuple[Array, Array]:
@@ -343,5 +340,4 @@ def _most_in_total(terms: Sequence[Term], objective: Array) -> Array:
         if term.sums.covers:
             room = np.sqrt(2 * np.maximum(objective, 0) * term.spread.sum(axis=1))
             found = np.minimum(found, term.target.sum(axis=1) + room)
-    most: Array = np.maximum(found, 0.0)
-    return most
+    return np.asarray(np.maximum(found, 0.0))

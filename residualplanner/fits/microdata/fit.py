@@ -283,8 +283,7 @@ def low_answers(values: Array, law: NoiseLaw, confidence: float) -> NDArray[np.b
     is_high = ranks * law.log_cdf(ordered) >= math.log(confidence)
     first = np.where(is_high.any(axis=1), is_high.argmax(axis=1), values.shape[1])
     edges = np.take_along_axis(ordered, np.maximum(first - 1, 0)[:, None], axis=1)
-    found: NDArray[np.bool_] = (values <= edges) & (first > 0)[:, None]
-    return found
+    return np.asarray((values <= edges) & (first > 0)[:, None])
 
 
 @memory_for("to fit a table of this size; leave out attributes")

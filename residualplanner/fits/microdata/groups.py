@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from residualplanner.fits.microdata.bounds import Gaussian, NoiseLaw
+from residualplanner.fits.nonnegative.components import centered
 from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import IntArray, require_numbers, require_type, value_text
 from residualplanner.ground.errors import DataError, WorkloadError
@@ -93,13 +94,6 @@ class Sums:
             return values
         tables = values.reshape(-1, *(self.shape[axis] for axis in self.axes))
         return centered(tables, range(1, tables.ndim)).reshape(len(values), -1)
-
-
-def centered(table: Array, axes: Sequence[int]) -> Array:
-    """A table less its means along each of some axes."""
-    for axis in axes:
-        table = table - table.mean(axis=axis, keepdims=True)
-    return table
 
 
 class Term(NamedTuple):

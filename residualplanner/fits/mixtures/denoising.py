@@ -99,13 +99,9 @@ def _most_probable(table: FloatArray, noise_scale: float) -> FloatArray:
     high = float(table.max()) + table.size * noise_scale
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if _counts(table - middle, mass).sum() > total:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if _counts(table - middle, mass).sum() > total else (low, middle)
     counts = _counts(table - high, mass) + 1e-9 * total
-    found: FloatArray = counts / counts.sum()
-    return found
+    return np.asarray(counts / counts.sum())
 
 
 def _counts(moved: FloatArray, mass: float) -> FloatArray:

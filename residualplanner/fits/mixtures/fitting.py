@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from residualplanner.fits.mixtures.loss import MixtureLoss
-from residualplanner.fits.mixtures.mixture import Mixture, averaged, mixture_of, unreported, within
+from residualplanner.fits.mixtures.mixture import Mixture, averaged, mixture_of
 from residualplanner.fits.optimizers import DECAY_OF_SQUARES, Adam, Floats, cosine_rate
 from residualplanner.gate.sources.source import Progress
-from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, value_text
+from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, untold, value_text, within
 from residualplanner.ground.errors import ArgumentError
 
 #: After how many steps it is looked anew which slopes noise explains.
@@ -58,27 +58,18 @@ class Descent:
 #: Where a fit starts: logits (d', c) of the values in each class, minus infinity where a value cannot be; and logits
 #: (c,) of the classes.
 StartLogits = tuple[Floats, Floats]
-#: A fitted mixture, its loss, and how many steps there were.
-MixtureFit = tuple[Mixture, float, int]
 
 
-def fit(
-    loss: MixtureLoss,
-    start: StartLogits,
-    descent: Descent,
-    *,
-    enough: float | None = None,
-    report: Progress = unreported,
-) -> MixtureFit:
-    """A mixture of small loss: of the last step, or the first of at most ``enough``, the loss's own unless given."""
-    blocks, least = loss.blocks, loss.enough if enough is None else enough
+def fit(loss: MixtureLoss, start: StartLogits, descent: Descent, *, report: Progress = untold) -> Mixture:
+    """A mixture of small loss: of the last step, or the first that is near enough."""
+    blocks = loss.features.blocks
     logits, class_weights = (each.astype(loss.dtype) for each in start)
     of_logits, of_weights = Adam(logits, _TINY, descent.decay), Adam(class_weights, _TINY, descent.decay)
     trust: Floats = np.ones_like(logits)
     for step in range(descent.steps + 1):
         probabilities, weights = blocks.softmax(logits), _softmax(class_weights)
         value, _, slope, slope_of_weights = loss.evaluate(probabilities, weights)
-        if value <= least or step == descent.steps:
+        if value <= loss.enough or step == descent.steps:
             break
         if step % _EVERY == 0:
             report(step, descent.steps)
@@ -89,10 +80,10 @@ def fit(
         rate = cosine_rate(descent.rate, step, descent.steps)
         logits -= trust * of_logits.step(rate)
         class_weights -= of_weights.step(rate)
-    return mixture_of(blocks, weights, probabilities), value, step
+    return mixture_of(blocks, weights, probabilities)
 
 
-def settled(loss: MixtureLoss, mixture: Mixture, report: Progress = unreported) -> Mixture:
+def settled(loss: MixtureLoss, mixture: Mixture, report: Progress = untold) -> Mixture:
     """A fitted mixture of very many records, brought as near to the answers as their noise is.
 
     The last steps of Adam move probabilities by a thousandth or so.  Where records are so many that single precision
@@ -103,7 +94,7 @@ def settled(loss: MixtureLoss, mixture: Mixture, report: Progress = unreported) 
         return mixture
     from scipy.optimize import minimize  # takes a fifth of the time to import the package
 
-    blocks, (start, classes) = loss.blocks, start_at(mixture)
+    blocks, (start, classes) = loss.features.blocks, start_at(mixture)
     numbers = np.concatenate([start.ravel(), classes])
     may_move = np.isfinite(numbers)  # a value that cannot be keeps its logit of minus infinity
 
@@ -145,10 +136,10 @@ def _softmax(logits: Floats) -> Floats:
 
 def _trust(loss: MixtureLoss, slope: Floats, probabilities: Floats, weights: Floats, caution: float) -> Floats:
     """The part of each step that is made: ``g**2 / (g**2 + caution * variance)``.  Source: eq. (72)."""
-    variances = loss.slope_variances(probabilities, weights)
+    blocks, variances = loss.features.blocks, loss.slope_variances(probabilities, weights)
     # Slopes in probabilities have independent noise; a logit's slope is p (g - sum p g), so its variance is this.
     squared = probabilities * probabilities
-    together = loss.blocks.repeated(loss.blocks.sums(squared * variances))
+    together = blocks.repeated(blocks.sums(squared * variances))
     variance = squared * (variances * (1 - 2 * probabilities) + together)
     slope = slope * slope
     return np.asarray(slope / (slope + caution * variance + _TINY))
@@ -168,10 +159,6 @@ def start_at(mixture: Mixture) -> StartLogits:
     """The logits of a mixture; minus infinity where a value has probability 0."""
     with np.errstate(divide="ignore"):
         return np.log(mixture.probabilities), np.log(mixture.weights)
-
-
-#: Makes the start of a member with so many classes.
-StartMaker = Callable[[int, np.random.Generator], StartLogits]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +191,16 @@ class Ensemble:
 
 
 def fit_ensemble(
-    loss: MixtureLoss, start: StartMaker, ensemble: Ensemble, *, seed: int = 0, report: Progress = unreported
+    loss: MixtureLoss,
+    start: Callable[[int, np.random.Generator], StartLogits],
+    ensemble: Ensemble,
+    *,
+    seed: int = 0,
+    report: Progress = untold,
 ) -> Mixture:
-    """The mean of several mixtures of small loss, fitted further as one.  Source: eq. (73).
+    """The mean of several mixtures of small loss, fitted further as one, from a start for so many classes each.
 
-    What only one of them has learned of the noise counts less in it.  The same seed gives the same mixtures.
+    What only one of them has learned of the noise counts less in it.  Source: eq. (73).
     """
     # Of very many records the mean takes as long as some members: it counts as two, one for each of its fits.
     ends = [100 * number // (ensemble.members + 2) for number in range(ensemble.members + 3)]
@@ -216,12 +208,12 @@ def fit_ensemble(
     seeds = np.random.default_rng(seed).spawn(ensemble.members)
     mean = averaged(
         [
-            fit(loss, start(ensemble.classes, generator), ensemble.descent, report=part)[0]
+            fit(loss, start(ensemble.classes, generator), ensemble.descent, report=part)
             for generator, part in zip(seeds, parts, strict=False)
         ]
     )
     if ensemble.together.steps:
-        mean, _, _ = fit(loss, start_at(mean), ensemble.together, report=parts[-2])
+        mean = fit(loss, start_at(mean), ensemble.together, report=parts[-2])
     if ensemble.descent.steps:
         mean = settled(loss, mean, parts[-1])
     report(100, 100)

@@ -60,9 +60,8 @@ class Features:
 
     def __init__(self, blocks: OneHot, views: Sequence[View]) -> None:
         self.blocks, self.views = blocks, tuple(views)  # of the probabilities; one or more, or several of one attribute
-        self.layout = OneHot(
-            tuple(view.rows(blocks.sizes[view.attribute]) for view in self.views)
-        )  # the rows of each view, as blocks
+        rows = (view.rows(blocks.sizes[view.attribute]) for view in views)
+        self.layout = OneHot(tuple(rows))  # the rows of each view, as blocks
 
     def apply(self, probabilities: Floats) -> Floats:
         """All numbers, and a row of ones below them, (m + 1, c), of probabilities (d', c)."""
@@ -98,51 +97,32 @@ class Measured(NamedTuple):
 Point = tuple[Floats, Floats]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Group:
+class _Group(NamedTuple):
     """Measured tables that have all views but the last in common."""
 
     prefix: tuple[int, ...]  # the views in common
-    tables: dict[int, tuple[Measured, Floats]]  # by their last view, ascending, with values in the order of all
+    products: int  # how many products of these there are
+    tables: dict[int, tuple[Measured, Floats]]  # by their last view, ascending, with values (products, e)
     rows: IntArray  # (r,): of the features of the last views, ascending
 
-    @property
-    def products(self) -> int:
-        """How many products of the common views there are."""
-        return len(next(iter(self.tables.values()))[1])
 
-    @property
-    def cells(self) -> int:
-        """How many cells were measured."""
-        return self.products * len(self.rows)
+#: The k-th factor of each product: which row it is (p,), of the features or of the ones below them; and the transposed
+#: map (m + 1, p), which adds up what each row has been used for.
+_Factor = tuple[IntArray, sparse.csr_array]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Factor:
-    """The features that a product has as its k-th factor, for each product."""
-
-    rows: IntArray  # (p,): of the features, or of the ones below them
-    sums: sparse.csr_array  # (m + 1, p): the transposed map, which adds up what each row has been used for
-
-
-def _factors(layout: OneHot, prefixes: Sequence[Sequence[int]], dtype: type[np.floating]) -> tuple[_Factor, ...]:
+def _factors(layout: OneHot, prefixes: Sequence[Sequence[int]], dtype: type[np.floating]) -> list[_Factor]:
     """The factors of all products of the rows of views, prefix after prefix; of one without views a single one, 1."""
-    most = max(1, *map(len, prefixes)) if prefixes else 1
-    parts: list[list[IntArray]] = [[] for _ in range(most)]
+    most, one = max(1, *map(len, prefixes)), np.array([layout.count])
+    products = []
     for prefix in prefixes:
-        shape = [layout.sizes[view] for view in prefix]
-        indices = np.indices(shape).reshape(len(shape), -1) if shape else np.empty((0, 1), dtype=np.int64)
-        for position, found in enumerate(parts):
-            own = position < len(prefix)
-            start = int(layout.offsets[prefix[position]]) if own else layout.count
-            found.append(start + (indices[position] if own else np.zeros(indices.shape[1], dtype=np.int64)))
-    factors = []
-    for found in parts:
-        rows = np.concatenate(found)
-        ones, columns = np.ones(len(rows), dtype=dtype), np.arange(len(rows))
-        sums = sparse.csr_array((ones, (rows, columns)), shape=(layout.count + 1, len(rows)))
-        factors.append(_Factor(rows, sums))
-    return tuple(factors)
+        axes = [np.arange(*layout.offsets[view : view + 2]) for view in prefix] + [one] * (most - len(prefix))
+        products.append(np.stack(np.meshgrid(*axes, indexing="ij")).reshape(most, -1))
+    found = []
+    for rows in np.concatenate(products, axis=1):
+        entries = np.ones(len(rows), dtype=dtype), (rows, np.arange(len(rows)))
+        found.append((rows, sparse.csr_array(entries, shape=(layout.count + 1, len(rows)))))
+    return found
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -154,7 +134,7 @@ class PrefixTerm:
 
     layout: OneHot  # the rows of the features of each view
     prefixes: tuple[tuple[int, ...], ...]  # the views that each group has in common
-    factors: tuple["_Factor", ...]  # of the products of the common views
+    factors: list[_Factor]  # of the products of the common views
     rows: IntArray | slice  # (r,): of the features of all last views; a slice, where it can be, saves copies
     values: Floats  # (p, r): what was measured: a row for each product of a group's common views; 0 where nothing was
     precisions: Floats  # (p, r): of every entry; 0 where nothing was measured
@@ -164,7 +144,7 @@ class PrefixTerm:
     def add(self, point: Point, slope: Point) -> float:
         """The loss at a point; its slope is added to ``slope``."""
         (features, weights), (slopes, slopes_of_weights) = point, slope
-        factors = [features[factor.rows] for factor in self.factors]
+        factors = [features[rows] for rows, _ in self.factors]
         products, others = reduce(np.multiply, factors), features[self.rows]
         away = (products * weights) @ others.T
         away -= self.values
@@ -174,9 +154,9 @@ class PrefixTerm:
         of_products = pull @ others
         slopes_of_weights += np.einsum("rc,rc->c", products, of_products)
         of_products *= weights
-        for position, factor in enumerate(self.factors):
+        for position, (_, sums) in enumerate(self.factors):
             rest = [each for other, each in enumerate(factors) if other != position]
-            slopes += factor.sums @ reduce(np.multiply, rest, of_products)
+            slopes += sums @ reduce(np.multiply, rest, of_products)
         of_others = pull.T @ products
         of_others *= weights
         slopes[self.rows] += of_others  # no row is there twice
@@ -224,14 +204,14 @@ def _groups(layout: OneHot, tables: Sequence[Measured]) -> list[_Group]:
     members: dict[tuple[int, ...], dict[int, tuple[Measured, Floats]]] = {}
     for table in tables:
         order = sorted(range(len(table.views)), key=lambda axis: (table.values.shape[axis], table.views[axis]))
-        views = [table.views[axis] for axis in order]
-        values = table.values.transpose(order).reshape(-1, table.values.shape[order[-1]])
-        members.setdefault(tuple(views[:-1]), {})[views[-1]] = (table, values)
+        *prefix, last = (table.views[axis] for axis in order)
+        values = table.values.transpose(order).reshape(-1, layout.sizes[last])
+        members.setdefault(tuple(prefix), {})[last] = (table, values)
     found = []
-    for prefix, own in members.items():
-        last = sorted(own)
-        rows = np.concatenate([np.arange(layout.offsets[view], layout.offsets[view + 1]) for view in last])
-        found.append(_Group(prefix, {view: own[view] for view in last}, rows))
+    for views, own in members.items():
+        by_last = dict(sorted(own.items()))
+        rows = np.concatenate([np.arange(*layout.offsets[view : view + 2]) for view in by_last])
+        found.append(_Group(views, math.prod(layout.sizes[view] for view in views), by_last, rows))
     return sorted(found, key=lambda group: (-len(group.rows), int(group.rows[0]), group.prefix))
 
 
@@ -240,10 +220,11 @@ def _stacks(groups: Sequence[_Group]) -> Iterator[list[_Group]]:
     stack: list[_Group] = []
     rows, products, cells = np.empty(0, dtype=np.int64), 0, 0
     for group in groups:
-        union, count, area = np.union1d(rows, group.rows), products + group.products, cells + group.cells
+        own = group.products * len(group.rows)
+        union, count, area = np.union1d(rows, group.rows), products + group.products, cells + own
         if stack and (count > _MOST_PRODUCTS or count * len(union) > _WASTE * area + _SPARE):
             yield stack
-            stack, union, count, area = [], group.rows, group.products, group.cells
+            stack, union, count, area = [], group.rows, group.products, own
         stack.append(group)
         rows, products, cells = union, count, area
     if stack:
@@ -300,11 +281,6 @@ class MixtureLoss:
     dtype: type[np.floating]  # single precision where its rounding is far below the noise, or else double
 
     @property
-    def blocks(self) -> OneHot:
-        """The attributes of the mixture."""
-        return self.features.blocks
-
-    @property
     def freedom(self) -> int:
         """The expected value at the truth: the degrees of freedom of all noise."""
         return sum(term.freedom for term in self.terms)
@@ -334,9 +310,9 @@ class MixtureLoss:
             term.add_variances(point, variances)  # the same in every number of a view
         found = np.zeros_like(probabilities, dtype=self.dtype)
         for (attribute, basis), variance in zip(self.features.views, variances, strict=True):
-            size = self.blocks.sizes[attribute]  # the squared length of each column of a view's matrix
+            size = self.features.blocks.sizes[attribute]  # the squared length of each column of a view's matrix
             norms = np.full(size, 1 - 1 / size) if basis is None else (basis**2).sum(axis=0)
-            found[self.blocks.rows(attribute)] += norms[:, None].astype(self.dtype) * variance
+            found[self.features.blocks.rows(attribute)] += norms[:, None].astype(self.dtype) * variance
         return found
 
 
@@ -349,17 +325,16 @@ def loss_of(
     near: Sequence[FloatArray] = (),
     strengths: FloatArray | None = None,
 ) -> MixtureLoss:
-    """The loss of a mixture beside measured tables of so many records, which is given: one of no view is left out.
+    """The loss of a mixture beside measured tables, of one or more views each, of so many records.
 
     With ``strengths`` (d, d) it has a pull of pairs to the independence of attributes with probabilities ``near``.
     """
     features = Features(blocks, views)
-    about = [table for table in tables if table.views]
-    noise = min((1 / math.sqrt(table.precision) for table in about), default=math.inf)
+    noise = min((1 / math.sqrt(table.precision) for table in tables), default=math.inf)
     dtype = np.float32 if records * _SINGLE < noise / 4 else np.float64
     pull = None
     if strengths is not None and strengths.any():
         alone = np.concatenate(near)
         scales = 1 / np.sqrt(alone + 1 / records)
         pull = IndependencePull(blocks, scales.astype(dtype), (scales * alone).astype(dtype), strengths.astype(dtype))
-    return MixtureLoss(features, tuple(prefix_terms(features.layout, about, dtype)), pull, records, dtype)
+    return MixtureLoss(features, tuple(prefix_terms(features.layout, tables, dtype)), pull, records, dtype)

@@ -88,7 +88,7 @@ class Ascent:
 
 
 def solve(
-    problem: DualProblem, center: tuple[Array, Array] | None, *, gap: float, steps: int, report: Report | None = None
+    problem: DualProblem, center: tuple[Array, Array] | None, *, gap: float, steps: int, report: Report
 ) -> Solution:
     """The nearest tables that are non-negative, within ``gap`` or in so many steps, those of the start counted in.
 
@@ -101,8 +101,7 @@ def solve(
     def tell(steps_done: int, closeness: float) -> None:
         nonlocal begun
         begun = steps_done
-        if report is not None:
-            report(steps_done, closeness)
+        report(steps_done, closeness)
 
     kept: list[Solution] = []
     first = agreement.first_multipliers(problem, problem.rounding, steps=steps, report=tell)
@@ -112,8 +111,7 @@ def solve(
         found = candidate(problem, ascent.multipliers)
         best = min([mixed(problem, found, center, steps_done), *kept], key=lambda each: max(each.gap, each.violation))
         closeness = max(best.gap, best.violation / max(problem.total, 1.0))
-        if report is not None:
-            report(begun + steps_done, closeness)
+        report(begun + steps_done, closeness)
         is_slow = steps_done % _PATIENCE == 0 and closeness > slow / 10
         # Newton's method is exact once the cells that are 0 are the right ones: it is tried where the ascent is as near
         # as asked for, and then each time that it is ten times nearer; or where the ascent hardly moves.
@@ -233,9 +231,7 @@ def facets_of_many(problem: DualProblem) -> agreement.Facets | None:
     return agreement.facets_of(problem) if problem.tables.size >= _MANY_CELLS else None
 
 
-def solve_many(
-    problem: DualProblem, facets: agreement.Facets, *, gap: float, steps: int, report: Report | None = None
-) -> Solution:
+def solve_many(problem: DualProblem, facets: agreement.Facets, *, gap: float, steps: int, report: Report) -> Solution:
     """The nearest tables that are non-negative, nearly: of very many cells, in single precision.
 
     What tables are short of is looked at now and then, and covered by records where that may do.  The gap is computed
@@ -249,8 +245,7 @@ def solve_many(
             count = min(_TOLD, steps - steps_done)
             ascent.advance(count)
             steps_done += count
-            if report is not None:
-                report(steps_done, math.inf if best is None else best.gap)
+            report(steps_done, math.inf if best is None else best.gap)
         found = replace(candidate(problem, ascent.multipliers), multipliers=np.empty(0))  # no longer needed
         shortages.append(largest_shortage(problem, found.cells))
         has_stalled = len(shortages) > _LOOK_BACK and shortages[-1] > _STALLED * shortages[-1 - _LOOK_BACK]

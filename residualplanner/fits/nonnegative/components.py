@@ -8,8 +8,8 @@ Source: eqs. (25) and (48).
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -111,12 +111,18 @@ def answers_of_components(bases: Sequence[Basis]) -> ProductMap:
 
 def components_of_counts(bases: Sequence[Basis]) -> ProductMap:
     """The map from a table of counts to the components of its residual.  Source: eq. (7)."""
-    return ProductMap([_component_map(basis) for basis in bases])
+    return ProductMap([_centering(basis.size) if basis.takes_differences else basis.before_noise for basis in bases])
 
 
-def _component_map(basis: Basis) -> AxisMap:
-    n = basis.size
-    return AxisMap(n, n, lambda: np.eye(n) - 1 / n, _deviations) if basis.takes_differences else basis.before_noise
+def _centering(n: int) -> AxisMap:
+    return AxisMap(n, n, lambda: np.eye(n) - 1 / n, _deviations)
+
+
+def centered(table: FloatArray, axes: Iterable[int]) -> FloatArray:
+    """A table less its means along each of some axes."""
+    for axis in axes:
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table
 
 
 def _centered_matrix(n: int) -> FloatArray:
@@ -146,11 +152,12 @@ class ComponentLayout:
     """Where the components of every set stand in a flat array (c,): group after group, in a group set after set."""
 
     groups: BasisGroups  # the sets by the bases of their attributes
-    starts: NDArray[np.int64] = field(init=False)  # (g + 1,): where the components of each group start, and the end
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the components of each group start, and the end, (g + 1,)."""
         counts = [len(members) for members in self.groups.members]
-        object.__setattr__(self, "starts", frozen(np.cumsum([0, *(self.sizes * counts)])))
+        return frozen(np.cumsum([0, *(self.sizes * counts)]))
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -195,10 +202,6 @@ class ComponentLayout:
         """Those of one set, by its number in the closure, as a view (e_1, .., e_k)."""
         found: FloatArray = self.block(components, int(self.groups.group[number]))[self.groups.row[number]]
         return found
-
-    def put(self, components: FloatArray, number: int, values: FloatArray) -> None:
-        """Write those of one set, by its number in the closure."""
-        self.block(components, int(self.groups.group[number]))[self.groups.row[number]] = values
 
     def spread(self, numbers: FloatArray) -> FloatArray:
         """A number for each set (m,) as one for each component, (c,)."""

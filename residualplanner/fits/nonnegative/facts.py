@@ -6,6 +6,7 @@ And between which numbers the true counts of a table then are.
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 from typing import Any, NamedTuple, TypeVar
 
@@ -245,7 +246,7 @@ def origin_of(table: Table, facts: Facts) -> Origin:
     axes = [_entries(kind, table.plan.domain.sizes[at]) for at, kind in zip(table.positions, table.kinds, strict=True)]
     signs, largest = ([axis[part] for axis in axes] for part in (0, 1))
     shape = _shape(table)
-    is_sum = _product(signs, shape) > 0
+    is_sum = reduce(np.multiply.outer, signs, np.ones(())) > 0
     least, most = np.where(is_sum, 0.0, -np.inf), np.full(shape, np.inf)
     for fact in facts.impossible:
         can_be = _over(table, fact, largest) > 0
@@ -278,7 +279,7 @@ def _over(table: Table, fact: Fact, largest: Sequence[FloatArray]) -> FloatArray
     shape = _shape(table)
     counts = counts.reshape([size if axis in axes else 1 for axis, size in enumerate(shape)])
     others = [np.ones(1) if axis in axes else most for axis, most in enumerate(largest)]
-    counts = counts * _product(others, (1,) * len(shape)) * np.ones(shape)
+    counts = counts * reduce(np.multiply.outer, others, np.ones(())) * np.ones(shape)
     return answered_jointly(counts, table.kinds) if tells_all else counts
 
 
@@ -291,18 +292,9 @@ def _has_all(plan: Plan, positions: Sequence[int], fact: Fact) -> bool:
     return all(position in fact.attributes or plan.domain.sizes[position] == 1 for position in positions)
 
 
-def _product(vectors: Sequence[FloatArray], shape: tuple[int, ...]) -> FloatArray:
-    found = np.ones(shape)
-    for axis, vector in enumerate(vectors):
-        found = found * vector.reshape(-1, *(1,) * (len(vectors) - axis - 1))
-    return found
-
-
 def _entries(kind: Kind, size: int) -> tuple[FloatArray, FloatArray]:
     """Of each row of a kind whether no entry is negative, as 1 or 0, and its largest entry."""
     if kind.is_identity:
         return np.ones(size), np.ones(size)
     matrix = kind.matrix(size)
-    is_sum: FloatArray = np.all(matrix >= 0, axis=1).astype(np.float64)
-    largest: FloatArray = np.max(matrix, axis=1)
-    return is_sum, largest
+    return np.all(matrix >= 0, axis=1).astype(np.float64), np.max(matrix, axis=1)

@@ -139,8 +139,7 @@ def _wider(low: FloatArray, rest: FloatArray, missing: tuple[FloatArray, FloatAr
     amounts = _least_cost(where, costs, most, missing, signs)
     if amounts is None:
         raise SolverError("the sums of rows and columns of a table do not fit together", status="infeasible")
-    moved: FloatArray = (signs * amounts).reshape(3, *low.shape).sum(axis=0)
-    return moved
+    return np.asarray((signs * amounts).reshape(3, *low.shape).sum(axis=0))
 
 
 def _least_cost(

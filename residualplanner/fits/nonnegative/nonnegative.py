@@ -24,7 +24,7 @@ from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.measurement import Measurement, NoisyAnswers
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.source import Progress
-from residualplanner.ground.checks import entry_named, require_positive
+from residualplanner.ground.checks import entry_named, require_positive, untold
 from residualplanner.ground.errors import SolverError, WorkloadError, memory_for
 from residualplanner.method.plan.plan import Plan
 from residualplanner.release.numbers import Estimates
@@ -125,26 +125,26 @@ def nonnegative(
         raise WorkloadError('total must be "estimate" or "free"; write known={(): number} for a known one')
     facts = read_facts(release.plan, known, impossible)
     require_memory_for_nonnegative(release.plan)
-    if progress is not None:
-        progress(0, int(max_steps))
+    told = progress or untold
+    told(0, int(max_steps))
     of_weights, fixes_total = entry_named("weights", weights, dual.WEIGHTS), total == "estimate"
     problem = dual.problem_of(release.measurement, facts, of_weights, fixes_total=fixes_total)
-    solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)
+    solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=told)
     answers = answers_of(problem.reference.own, solution.components)
     least = 3 * max(problem.rounding, solution.violation)
     draws = partial(nonnegative_draws, facts, of_weights, fixes_total=fixes_total)
     return Release(release.measurement, NonNegative(solution.gap, solution.steps, facts, answers, least, draws))
 
 
-def _solution(
-    problem: dual.DualProblem, facts: Facts, *, gap: float, steps: int, progress: Progress | None
-) -> Solution:
+def _solution(problem: dual.DualProblem, facts: Facts, *, gap: float, steps: int, progress: Progress) -> Solution:
     """The solution of a problem, or WorkloadError where the facts leave none."""
-    if problem.total == 0 and not problem.freedom[0]:
+    if problem.total == 0:
         return Solution(np.zeros_like(problem.start), 0.0, 0.0, 0)  # no records: every table is 0
-
-    report = None if progress is None else lambda done, _: progress(done, steps)
     facets = facets_of_many(problem)
+
+    def report(done: int, _: float) -> None:
+        progress(done, steps)
+
     if facets is not None:
         found = solve_many(problem, facets, gap=gap, steps=steps, report=report)
     else:
@@ -189,7 +189,7 @@ def nonnegative_draws(
 
 def nearly_nearest(problem: dual.DualProblem, below: float) -> DualPoint:
     """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``."""
-    if problem.total == 0 and not problem.freedom[0]:
+    if problem.total == 0:
         problem = replace(problem, start=np.zeros_like(problem.start))  # no records: every table is 0
     facets = facets_of_many(problem)
     ascent: Ascent | PotentialAscent
@@ -289,7 +289,6 @@ class Adjustments:
 
     def of(self, release: Release, progress: Progress | None = None) -> Release:
         """The tables of a release after all that is to be done to them; errors as of `nonnegative` and `rounded`."""
-        if not self.is_nonnegative:
-            return release if self.base is None else rounded(release, base=self.base)
-        made = nonnegative(release, known=self.known, impossible=self.impossible, progress=progress)
-        return made if self.base is None else rounded(made, base=self.base)
+        if self.is_nonnegative:
+            release = nonnegative(release, known=self.known, impossible=self.impossible, progress=progress)
+        return release if self.base is None else rounded(release, base=self.base)

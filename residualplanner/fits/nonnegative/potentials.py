@@ -269,7 +269,7 @@ def first_potentials(facets: Facets, unbiased: NDArray[Number]) -> Array:
 
 
 def first_multipliers(
-    problem: DualProblem, off: float, *, steps: int = _ROUNDS, report: Callable[[int, float], None] | None = None
+    problem: DualProblem, off: float, *, steps: int = _ROUNDS, report: Callable[[int, float], None] = lambda *_: None
 ) -> Array:
     """Multipliers to start from: those of tables whose margins agree to ``off`` counts; 0 where this does not apply.
 
@@ -283,8 +283,7 @@ def first_multipliers(
     point, damping = at(first_potentials(facets, unbiased)), _DAMPING
     for done in range(min(_ROUNDS, steps)):
         differ = float(np.abs(point.gradient).max())
-        if report is not None:
-            report(done, differ / max(problem.total, 1.0))
+        report(done, differ / max(problem.total, 1.0))
         if differ <= off:
             break
         point, part = along(at, point, _direction(facets, point, damping), _HALVINGS)

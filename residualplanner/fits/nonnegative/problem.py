@@ -36,8 +36,6 @@ Integers = NDArray[np.int32]
 Records = tuple[Integers, FloatArray]
 #: Rounds of the power method that measures how long steps may be where bases vary.
 _ROUNDS = 60
-
-
 #: Whether noise variances count, and how much more freely the residual of a set may move than that of a set with one
 #: attribute less.
 FreedomWeights = tuple[bool, float]
@@ -136,8 +134,9 @@ def fix_known(plan: Plan, layout: ComponentLayout, facts: Facts, start: FloatArr
     for fact in facts.known:
         for members in subsets_of(fact.attributes):
             number = plan.closure.position_of(members)
-            bases = layout.groups.bases[int(layout.groups.group[number])]
-            layout.put(start, number, components_of_counts(bases).apply(fact.over(members)[None])[0])
+            group = int(layout.groups.group[number])
+            components = components_of_counts(layout.groups.bases[group]).apply(fact.over(members)[None])[0]
+            layout.block(start, group)[layout.groups.row[number]] = components
             freedoms[number] = 0.0
 
 

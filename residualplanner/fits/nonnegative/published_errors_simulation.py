@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.sources.source import Progress
-from residualplanner.ground.checks import FloatArray, frozen, require_integer, require_type
+from residualplanner.ground.checks import FloatArray, frozen, require_integer, require_type, untold
 from residualplanner.ground.errors import memory_for
 from residualplanner.release.numbers import Estimates
 from residualplanner.release.published_errors import PublishedErrors
@@ -88,8 +88,7 @@ def published_errors(
         sums[done % _GROUPS] += off
         off *= off
         squares[:, done] = np.add.reduceat(off, starts, dtype=np.float64) / cells
-        if progress is not None:
-            progress(done + 1, number)
+        (progress or untold)(done + 1, number)
     sums /= np.bincount(np.arange(number) % _GROUPS).astype(kept)[:, None]
     products = np.empty((_GROUPS, _GROUPS, len(cells)))
     for one, other in combinations_with_replacement(range(_GROUPS), 2):

@@ -109,16 +109,12 @@ def _pieces(plan: Plan, own: BasisGroups, reference: BasisGroups) -> Iterator[_P
         subsets = closure.subset_positions(closure.blocks[order][sets - closure.offsets[order]])
         numbers = int(own.group[sets[0]]), int(reference.group[sets[0]])
         changes = reference_changes(own.bases[numbers[0]], reference.bases[numbers[1]])
-        sizes = own.noise_shape(numbers[0])
-        maps, back = (
-            ProductMap([matrix_map(matrices[axis]) if axis in matrices else keeping(n) for axis, n in enumerate(sizes)])
-            for matrices in (
-                {axis: G for axis, (G, _) in changes.items()},
-                {axis: np.ascontiguousarray(G.T) for axis, (G, _) in changes.items()},
-            )
-        )
+        maps = [keeping(n) for n in own.noise_shape(numbers[0])]
+        back = maps.copy()
+        for axis, (G, _) in changes.items():
+            maps[axis], back[axis] = matrix_map(G), matrix_map(np.ascontiguousarray(G.T))
         terms = _terms(subsets, {axis: u for axis, (_, u) in changes.items()}, reference)
-        yield _Piece(sets, *numbers, maps, back, tuple(terms))
+        yield _Piece(sets, *numbers, ProductMap(maps), ProductMap(back), tuple(terms))
 
 
 @dataclass(frozen=True, eq=False)

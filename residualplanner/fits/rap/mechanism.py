@@ -13,13 +13,13 @@ from functools import partial
 
 import numpy as np
 
+from residualplanner.fits.mixtures.drawing import rounding_named
 from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap import tiles as tiling
 from residualplanner.fits.rap.own_queries import QueryClass
 from residualplanner.fits.rap.plan import Account, RapPlan, root_down, rounded_down
 from residualplanner.fits.rap.projection import Answered
 from residualplanner.fits.rap.relaxed_records import OF_CELLS, RelaxedRecords
-from residualplanner.fits.synthesis.records import rounding_named
 from residualplanner.gate import discrete_gaussian as discrete
 from residualplanner.gate import spend as spending
 from residualplanner.gate.ledger import Ledger

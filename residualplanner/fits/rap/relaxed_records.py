@@ -188,7 +188,7 @@ def slopes_of_product_sums(slope: Floats, factors: Sequence[Floats], weights: Fl
 
 
 def _slopes_of_factors(slope: Floats, factors: Sequence[Floats]) -> list[Floats]:
-    """The slope in each factor of `khatri_rao` of several, from the slope in the product, (n_1 .. n_k, c)."""
+    """The slope in each factor of `all_products` of several, from the slope in the product, (n_1 .. n_k, c)."""
     whole = slope.reshape(*(len(factor) for factor in factors), slope.shape[1])
     found = []
     for axis, own in enumerate(factors):

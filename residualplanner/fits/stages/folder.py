@@ -55,7 +55,7 @@ class KeptStages:
                 raise FileFormatError(f"{name} in {self.store} is not of the groups of values that it was measured in")
             if measurement.plan.neighbors != plan.protected:
                 raise FileFormatError(f"{name} in {self.store} protects other neighbors than its run does")
-            stages.append(Stage(measurement, coarsenings, frozenset({order})))
+            stages.append(Stage(measurement, coarsenings, order))
         spent = sum(own.noise.pcost or 0 for stage in stages for own in stage.measurement.measurements)
         if spent > plan.cost or (self.is_complete and self._text(_COMPLETE) != str(len(stages))):
             raise FileFormatError(f"the stages in {self.store} cost more than was charged, or some of them are missing")
@@ -89,9 +89,10 @@ class KeptStages:
         """Write a stage; StoreError where another run has written it."""
         if self.store is None:
             return
+        groups = [[each.attribute, each.groups.tolist()] for each in choice.coarsenings]
         file = io.BytesIO()
         measurement.write(file)
-        self.store.create_if_absent(_GROUPS.format(number), json_text(_coarsenings_to_json(choice)))
+        self.store.create_if_absent(_GROUPS.format(number), json_text({"order": choice.order, "groups": groups}))
         if not self.store.create_if_absent(_ANSWERS.format(number), file.getvalue()):
             raise self._other_run()
 
@@ -110,14 +111,8 @@ def _stage(name: str) -> str:
     return "answers" if name == _COMPLETE else f"generation {int(name.removeprefix(_ATTEMPTS))}"
 
 
-def _coarsenings_to_json(choice: StageChoice) -> dict[str, Any]:
-    """Of how many attributes the sets of a stage are, and the group of each value of its attributes."""
-    groups = [[each.attribute, each.groups.tolist()] for each in choice.coarsenings]
-    return {"order": choice.order, "groups": groups}
-
-
 def _coarsenings_from_json(stated: object, domain: Domain) -> tuple[int, tuple[Coarsening, ...]]:
-    """Undo `_coarsenings_to_json`; FileFormatError where it is of another domain, or damaged."""
+    """Of how many attributes the sets of a stage are, and these in groups; FileFormatError where it is damaged."""
     try:
         order, groups = int(stated["order"]), stated["groups"]  # type: ignore[index]
         found = tuple(Coarsening(int(at), frozen(np.array(each, dtype=np.int64))) for at, each in groups)

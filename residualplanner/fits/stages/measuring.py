@@ -11,7 +11,6 @@ from functools import partial
 
 import numpy as np
 
-from residualplanner.fits.mixtures.mixture import unreported, within
 from residualplanner.fits.stages.folder import KeptStages, opened_folder, stated_run
 from residualplanner.fits.stages.staged_plan import StageChoice, StagedPlan, choose
 from residualplanner.fits.synthesis.coarsening import Coarsening
@@ -28,7 +27,7 @@ from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.opening import engines, open_source, require_several_readings
 from residualplanner.gate.sources.ready_counts import source_of_counts
 from residualplanner.gate.sources.source import Progress, Source
-from residualplanner.ground.checks import IntArray, require_type
+from residualplanner.ground.checks import IntArray, require_type, untold, within
 from residualplanner.ground.errors import DomainError, FileFormatError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.stores import open_store
@@ -100,9 +99,9 @@ def measure_in_stages(
     require_guarded_main("measure_in_stages")
     spending.require_charge_time(charge)
     watched, kept = spending.WatchedProgress(progress), opened_folder(folder, plan)
-    run = _Run(plan, kept, ledger, discrete.OperatingSystemBits(), watched.report or unreported, kept.drawn(plan))
+    run = _Run(plan, kept, ledger, discrete.OperatingSystemBits(), watched.report or untold, kept.drawn(plan))
     if kept.is_complete:
-        return run.release
+        return _release_of(plan, run.stages)
     bill = spending.Bill(plan.cost, kept.sha256, "synthetic records in stages", plan.budget, plan.protected, False)
     is_paid = ledger is not None and any(entry.plan_sha256 == kept.sha256 for entry in ledger.entries)
     if ledger is None:
@@ -118,11 +117,9 @@ def measure_in_stages(
 @spending.entrance
 def measure_with_bits(plan: StagedPlan, data: object, source: discrete.ByteSource) -> StagedRelease:
     """`measure_in_stages` from any source of bytes, whose mark the result keeps; for tests and comparisons."""
-    run = _Run(plan, opened_folder(None, plan), None, source, unreported, [])
-    return spending.spend(run.steps(data, lambda: None), ledger=None, charge="counted", progress=_UNWATCHED)
-
-
-_UNWATCHED = spending.WatchedProgress(None)
+    run = _Run(plan, opened_folder(None, plan), None, source, untold, [])
+    unwatched = spending.WatchedProgress(None)
+    return spending.spend(run.steps(data, lambda: None), ledger=None, charge="counted", progress=unwatched)
 
 
 @dataclass(eq=False, slots=True)
@@ -149,38 +146,26 @@ class _Run:
 
         return spending.Steps(opened, self.count, charge, partial(self.draw, data))
 
-    @property
-    def release(self) -> StagedRelease:
-        """All that was measured."""
-        singles = reconstruct([own for stage in self.stages[:2] for own in stage.measurement.measurements])
-        return StagedRelease(singles, tuple(self.stages[2:]), self.staged.everything)
-
     def count(self, source: Source) -> _Counted:
         """The tables of pairs, which must not leave, and the records, to count larger sets that noisy answers name."""
         plan = self.staged.everything
         groups, family = basis_groups(plan.strategy), parents(plan.closure)
         require_memory(groups)
         rows = rows_to_count(plan.closure, groups, family)
-        progress = partial(self._report, 0, 40)
-        return source, _of_sets(rows, source.count(rows, progress=progress))
+        return source, _of_sets(rows, source.count(rows, progress=within(self.report, 0, 40)))
 
     def draw(self, data: object, counted: _Counted) -> StagedRelease:
         """Draw the noise of all stages that are left, each chosen by those before it."""
-        choice = choose(self.staged, self.stages)
-        while choice is not None:
+        for choice in iter(lambda: choose(self.staged, self.stages), None):
             tables = _coarsened(choice, counted, self.staged.domain.sizes)
             self.kept.claim(self.ledger)
             measurement = self._measured(choice, data, tables)
             self.kept.keep(len(self.stages), choice, measurement)  # before anything is chosen by it
-            self.stages.append(choice.measured(measurement))
-            self._report(40, 100, len(self.stages), _MOST_STAGES)
-            choice = choose(self.staged, self.stages)
+            self.stages.append(Stage(measurement, choice.coarsenings, choice.order))
+            within(self.report, 40, 100)(len(self.stages), _MOST_STAGES)
         self.kept.complete(len(self.stages), self.ledger)
-        self._report(100, 100, 1, 1)
-        return self.release
-
-    def _report(self, first: int, last: int, done: int, total: int) -> None:
-        within(self.report, first, last)(done, total)
+        self.report(100, 100)
+        return _release_of(self.staged, self.stages)
 
     def _measured(self, choice: StageChoice, data: object, tables: dict[tuple[str, ...], IntArray]) -> Measurement:
         plan = choice.plan
@@ -189,6 +174,11 @@ class _Run:
         block = next(iter(blocks_held(noise.groups, noise.family)))
         record = noise.record.of_run(self.ledger, data, plan.neighbors)
         return Measurement(plan, noise.answers(block, counts), record)
+
+
+def _release_of(plan: StagedPlan, stages: Sequence[Stage]) -> StagedRelease:
+    singles = reconstruct([own for stage in stages[:2] for own in stage.measurement.measurements])
+    return StagedRelease(singles, tuple(stages[2:]), plan.everything)
 
 
 def _of_sets(rows: Sequence[IntArray], tables: Sequence[IntArray]) -> _Counts:
@@ -258,7 +248,7 @@ def load_stages(folder: object) -> StagedRelease:
     except (FileNotFoundError, KeyError, TypeError, DomainError) as error:
         raise FileFormatError(f"{store} holds no stages, as measure_in_stages keeps them: {error}") from None
     kept = opened_folder(folder, plan)
-    run = _Run(plan, kept, None, discrete.OperatingSystemBits(), unreported, kept.drawn(plan))
+    stages = kept.drawn(plan)
     if not kept.is_complete:
         raise FileFormatError(f"the stages in {store} are not complete; complete them with measure_in_stages")
-    return run.release
+    return _release_of(plan, stages)

@@ -2,13 +2,11 @@
 
 First the number of records, and the counts of all attributes by themselves; then all pairs of attributes, in as many
 groups of values as the noise lets show; then these again, more exactly the more two attributes depend on each other.
-Nothing is chosen by the records themselves, so that the budget is spent on noisy counts alone, and the costs of the
-stages add up to it in every course of events.
 Source: docs/mathematics.md section 13, on stages; eqs. (130) and (131).
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -18,13 +16,7 @@ import numpy as np
 
 from residualplanner.fits.mixtures.denoising import positive_mean
 from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.synthesis.coarsening import (
-    Coarsening,
-    coarsened_domain,
-    counts_within,
-    equal_mass,
-    fine,
-)
+from residualplanner.fits.synthesis.coarsening import Coarsening, all_fine, coarsened_domain, counts_within, equal_mass
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables, Stage, dependence, measured_tables
 from residualplanner.gate.measurement.averages import as_one
 from residualplanner.gate.measurement.measurement import Measurement
@@ -143,21 +135,16 @@ class StagedPlan:
     def everything(self) -> Plan:
         """A plan of all tables that stages coarsen, to count them."""
         sets = self.pairs or [(position,) for position in self.several]
-        return _choice(self, "all pairs", dict.fromkeys(sets, 1.0), _fine(self), self.cost).plan
+        return _choice(self, "all pairs", dict.fromkeys(sets, 1.0), all_fine(self.domain), self.cost).plan
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StageChoice:
     """What a stage measures: sets of coarsened attributes, with noise of its own cost."""
 
-    name: str
     plan: Plan
     coarsenings: tuple[Coarsening, ...]  # of the attributes of the plan
     order: int  # of how many attributes the sets are
-
-    def measured(self, measurement: Measurement) -> Stage:
-        """The stage, once it was measured."""
-        return Stage(measurement, self.coarsenings, frozenset({self.order}))
 
 
 def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:
@@ -166,7 +153,7 @@ def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:
     Guarantees: it depends on noisy answers alone, and the costs of all stages add up to at most that of the plan.
     """
     if not stages:
-        return _choice(staged, "number of records", {(): 1.0}, _fine(staged), staged.cost * _TOTAL)
+        return _choice(staged, "number of records", {(): 1.0}, all_fine(staged.domain), staged.cost * _TOTAL)
     rest = staged.cost if staged.protected.has_public_total else staged.cost * (1 - _TOTAL)
     first = stages[0].measurement
     error = math.sqrt(first.plan.noise_variances[0])
@@ -174,20 +161,19 @@ def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:
     alone = rest * _fraction_alone(staged, total)
     if len(stages) == 1:
         power, again = _POWERS_ALONE[alone == rest], _TOTAL_AGAIN * (error > _UNCERTAIN * total)
-        return _choice(staged, "single attributes", _noise_alone(staged, power, again), _fine(staged), alone)
+        return _choice(staged, "single attributes", _noise_alone(staged, power, again), all_fine(staged.domain), alone)
     left, number = rest - alone, len(stages) - 2
     is_strong = _signal(staged, total) > _STRONG and staged.has_triples
     fractions = _FRACTIONS_OF_STRONG if is_strong else _FRACTIONS
     if not left or number == len(fractions):
         return None
-    measured, cost = tables_of_stages(stages, Facts(), staged.domain), left * fractions[number]
-    if number == 0:
-        return _coarsened(staged, "pairs", measured, dict.fromkeys(staged.pairs, 1.0), cost)
-    scores = _scores(staged, measured)
-    if number == 1:
-        return _coarsened(staged, "pairs again", measured, scores, cost)
-    of_triples = _scores_of_triples(staged, scores)
-    return _coarsened(staged, "triples", measured, of_triples, cost, counted=_usual_counts)
+    # The number of records and single attributes are as if measured together.
+    alone_as_one = as_one([measurement for stage in stages[:2] for measurement in stage.measurement.measurements])
+    measured = measured_tables([Stage(alone_as_one, stages[0].coarsenings), *stages[2:]], Facts(), staged.domain)
+    scores = _scores(staged, measured) if number else dict.fromkeys(staged.pairs, 1.0)
+    if number == 2:
+        scores = _scores_of_triples(staged, scores)
+    return _coarsened(staged, ("pairs", "pairs again", "triples")[number], measured, scores, left * fractions[number])
 
 
 def _noise_alone(staged: StagedPlan, power: float, again: float) -> dict[tuple[int, ...], float]:
@@ -204,10 +190,9 @@ def _noise_alone(staged: StagedPlan, power: float, again: float) -> dict[tuple[i
 def _scores(staged: StagedPlan, measured: MeasuredTables) -> dict[tuple[int, ...], float]:
     """What pairs get budget in proportion to: the more, the more they depend on each other, or may."""
     found: dict[tuple[int, ...], float] = dict.fromkeys(staged.pairs, _LEAST_SCORE)
-    for table in measured.tables:
-        if len(table.views) == 2:
-            distance, error = dependence(measured, table)
-            found[measured.attributes_of(table)] = (max(distance, 0.0) + _ERROR * error) ** _POWER
+    for members, table in measured.pairs.items():
+        distance, error = dependence(measured, table)
+        found[members] = (max(distance, 0.0) + _ERROR * error) ** _POWER
     return found
 
 
@@ -221,16 +206,6 @@ def _scores_of_triples(staged: StagedPlan, scores: Mapping[tuple[int, ...], floa
     }
     best = sorted(found, key=lambda members: (-found[members], members))[: _TRIPLES_TO_A_PAIR * len(scores)]
     return {members: found[members] for members in sorted(best)}
-
-
-def tables_of_stages(stages: Sequence[Stage], facts: Facts, domain: Domain) -> MeasuredTables:
-    """What was measured in all stages; the number of records and single attributes are as if measured together."""
-    first = as_one([measurement for stage in stages[:2] for measurement in stage.measurement.measurements])
-    return measured_tables([Stage(first, stages[0].coarsenings), *stages[2:]], facts, domain)
-
-
-def _fine(staged: StagedPlan) -> list[Coarsening]:
-    return [fine(position, size) for position, size in enumerate(staged.domain.sizes)]
 
 
 def _signal(staged: StagedPlan, total: float) -> float:
@@ -261,29 +236,23 @@ def _counts(
     return found
 
 
-def _usual_counts(
-    staged: StagedPlan, measured: MeasuredTables, scores: Mapping[tuple[int, ...], float], cost: Fraction
-) -> _Groups:
+def _usual(counts: _Groups) -> _Groups:
     """The median number of groups of each attribute in all its sets: the fewer kinds of groups, the faster the fit."""
     of_attribute: dict[int, list[int]] = {}
-    for members, own in _counts(staged, measured, scores, cost).items():
+    for members, own in counts.items():
         for attribute, count in zip(members, own, strict=True):
             of_attribute.setdefault(attribute, []).append(count)
     median = {attribute: sorted(found)[len(found) // 2] for attribute, found in of_attribute.items()}
-    return {members: [median[attribute] for attribute in members] for members in scores}
+    return {members: [median[attribute] for attribute in members] for members in counts}
 
 
 def _coarsened(
-    staged: StagedPlan,
-    name: str,
-    measured: MeasuredTables,
-    scores: Mapping[tuple[int, ...], float],
-    cost: Fraction,
-    *,
-    counted: Callable[..., _Groups] = _counts,
+    staged: StagedPlan, name: str, measured: MeasuredTables, scores: Mapping[tuple[int, ...], float], cost: Fraction
 ) -> StageChoice:
     """Sets of attributes in groups, each for a fraction of the cost in proportion to its score."""
-    near = measured.near
+    near, counts = measured.near, _counts(staged, measured, scores, cost)
+    if name == "triples":
+        counts = _usual(counts)
     # Texts and truth values have no order.
     ordered = [attribute.matching not in ("text", "truth") for attribute in staged.domain.attributes]
     chosen = {
@@ -291,7 +260,7 @@ def _coarsened(
             equal_mass(each, near[each], count, is_ordered=ordered[each])
             for each, count in zip(members, own, strict=True)
         ]
-        for members, own in counted(staged, measured, scores, cost).items()
+        for members, own in counts.items()
     }
     found = {each.key: each for axes in chosen.values() for each in axes}
     coarsenings = sorted(found.values(), key=lambda each: (each.attribute, each.count, each.key))
@@ -336,4 +305,4 @@ def _choice(
         status=f"a stage of synthetic records: {name}",
         neighbors=neighbors,
     )
-    return StageChoice(name, plan, tuple(coarsenings), max(map(len, noise)))
+    return StageChoice(plan, tuple(coarsenings), max(map(len, noise)))

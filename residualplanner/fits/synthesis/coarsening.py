@@ -25,15 +25,10 @@ _FEWEST_CELLS = 4
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Coarsening:
-    """An attribute with its values in groups.
+    """An attribute with its values in groups."""
 
-    Attributes:
-        attribute: its position in the domain.
-        groups (n,): the group of each value, from 0, each of which has a value.
-    """
-
-    attribute: int
-    groups: IntArray
+    attribute: int  # its position in the domain
+    groups: IntArray  # (n,): the group of each value, from 0, each of which has a value
 
     @property
     def count(self) -> int:
@@ -69,6 +64,11 @@ class Coarsening:
 def fine(attribute: int, size: int) -> Coarsening:
     """An attribute as it is, of so many values."""
     return Coarsening(attribute, frozen(np.arange(size)))
+
+
+def all_fine(domain: Domain) -> tuple[Coarsening, ...]:
+    """All attributes as they are."""
+    return tuple(fine(attribute, size) for attribute, size in enumerate(domain.sizes))
 
 
 def equal_mass(attribute: int, probabilities: FloatArray, count: int, *, is_ordered: bool = True) -> Coarsening:
@@ -120,14 +120,10 @@ def coarsened_domain(domain: Domain, coarsenings: Sequence[Coarsening]) -> Domai
 
 
 def _labels(attribute: Attribute, coarsening: Coarsening) -> list[str]:
-    """What each group is called: its first value and its last; and how many others it has where these are not all."""
-    found = []
-    texts = list(map(label_text, attribute.value_labels))
+    """What each group is called: its first value and its last, or all where others are between."""
+    found, texts = [], list(map(label_text, attribute.value_labels))
     for group in range(coarsening.count):
         values = np.flatnonzero(coarsening.groups == group)
-        first, last = texts[values[0]], texts[values[-1]]
-        if len(values) == values[-1] - values[0] + 1:
-            found.append(first if len(values) == 1 else f"{first} to {last}")
-        else:
-            found.append(" or ".join(texts[value] for value in values.tolist()))
+        own, is_run = [texts[value] for value in values.tolist()], len(values) == values[-1] - values[0] + 1
+        found.append(f"{own[0]} to {own[-1]}" if is_run and len(own) > 1 else " or ".join(own))
     return found

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures import fitting
-from residualplanner.fits.mixtures.mixture import Mixture, OneHot, raked, unreported
-from residualplanner.fits.nonnegative.facts import Fact, Facts
+from residualplanner.fits.mixtures.mixture import Mixture, raked
+from residualplanner.fits.nonnegative.facts import Fact
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
@@ -39,8 +39,6 @@ _ENSEMBLES = {
 _INDEPENDENT = fitting.Ensemble(1, 1, fitting.Descent(100))
 #: The standard deviation of the logits of starts.
 _SPREAD = 0.6
-
-
 #: The most values that the search for a record gives to attributes before none is believed to be possible.
 _MOST_GIVEN = 10_000
 
@@ -117,19 +115,14 @@ def fit_quality(measured: MeasuredTables, components: Sequence[FloatArray]) -> F
     number = {each: number for number, each in enumerate(dict.fromkeys(sets))}
     # Several measurements of one set have noise of their own: distances add up, and so do degrees of freedom.
     found, freedoms = np.zeros(len(number)), np.zeros(len(number), dtype=np.int64)
-    for each, distance, table in zip(sets, distances, measured.tables, strict=True):
-        found[number[each]] += distance
-        freedoms[number[each]] += table.freedom
+    places = [number[each] for each in sets]
+    np.add.at(found, places, distances)
+    np.add.at(freedoms, places, [table.freedom for table in measured.tables])
     return FitQuality(tuple(number), frozen(found), frozen(freedoms))
 
 
 def fit_mixture(
-    measured: MeasuredTables,
-    facts: Facts,
-    ensemble: fitting.Ensemble | None = None,
-    *,
-    seed: int = 0,
-    progress: Progress = unreported,
+    measured: MeasuredTables, ensemble: fitting.Ensemble | None, *, seed: int, progress: Progress
 ) -> Mixture:
     """A mixture whose tables are as near to the noisy answers as noise explains, and that keeps to facts.
 
@@ -146,16 +139,11 @@ def fit_mixture(
         chosen = replace(chosen, members=1, descent=fitting.Descent(steps=0), together=fitting.Descent(steps=0))
 
     def start(classes: int, generator: np.random.Generator) -> fitting.StartLogits:
-        near = fitting.start_near(measured.near, classes, spreads, generator)
-        if not measured.possible:
-            return near
-        may = supports(measured.blocks, measured.near, measured.possible, classes, generator)
-        if may is None:
-            raise WorkloadError(f"no record was found that is possible under all of these: {facts.words}; correct one")
-        return np.where(may, near[0], -np.inf), near[1]
+        logits, of_classes = fitting.start_near(measured.near, classes, spreads, generator)
+        return np.where(_supports(measured, classes, generator), logits, -np.inf), of_classes
 
     mean = fitting.fit_ensemble(loss, start, chosen, seed=seed, report=progress)
-    single = {fact.attributes[0]: fact.counts for fact in facts.known if len(fact.attributes) == 1}
+    single = {fact.attributes[0]: fact.counts for fact in measured.facts.known if len(fact.attributes) == 1}
     sums = {attribute: counts / counts.sum() for attribute, counts in single.items() if counts.sum() > 0}
     return raked(mean, sums) if sums else mean
 
@@ -167,56 +155,50 @@ def ensemble_for(measured: MeasuredTables) -> fitting.Ensemble:
     return next(ensemble for most, ensemble in _ENSEMBLES.items() if measured.signal <= most)
 
 
-def supports(
-    blocks: OneHot, near: Sequence[FloatArray], tables: Sequence[Fact], classes: int, generator: np.random.Generator
-) -> NDArray[np.bool_] | None:
-    """The values that each class may have, (d', c), all of whose combinations can occur; None if there are none."""
+def _supports(measured: MeasuredTables, classes: int, generator: np.random.Generator) -> NDArray[np.bool_]:
+    """The values that each class may have, (d', c), all of whose combinations can occur.
+
+    For each class a record that can occur is searched for, by the probabilities of the values of each attribute.  Then
+    values are added to it, in random order, as long as all combinations can occur by all tables.
+    """
+    blocks, tables = measured.blocks, measured.possible
     found = np.ones((blocks.count, classes), dtype=np.bool_)
     for number in range(classes):
-        values = possible_values(near, tables, generator)
-        if values is None:
-            return None
-        for attribute, own in values.items():
+        record = _searched(measured.near, tables, generator)
+        if record is None:
+            words = measured.facts.words
+            raise WorkloadError(f"no record was found that is possible under all of these: {words}; correct one")
+        for attribute, own in _grown(record, tables, blocks.sizes, generator).items():
             found[blocks.rows(attribute), number] = own
     return found
-
-
-def possible_values(
-    near: Sequence[FloatArray], tables: Sequence[Fact], generator: np.random.Generator
-) -> dict[int, NDArray[np.bool_]] | None:
-    """Which values some attributes may have, (n,) each, all of whose combinations can occur; None if none was found.
-
-    A record that can occur is searched for, by probabilities ``near`` of the values of each attribute.  Then values are
-    added to it, in random order, as long as all combinations can occur by all tables.
-    """
-    record = _searched(near, tables, generator)
-    return None if record is None else _grown(record, tables, [len(own) for own in near], generator)
 
 
 def _searched(
     near: Sequence[FloatArray], tables: Sequence[Fact], generator: np.random.Generator
 ) -> dict[int, int] | None:
     """The values of one record that can occur, by giving up values that leave none for another attribute."""
-    every = {attribute: np.ones(len(near[attribute]), np.bool_) for table in tables for attribute in table.attributes}
-    left = iter(range(_MOST_GIVEN))
+    left = iter(range(_MOST_GIVEN + 1))
 
-    def completed(record: dict[int, int], may: dict[int, NDArray[np.bool_]]) -> dict[int, int] | None:
+    def completed(
+        record: dict[int, int], before: dict[int, NDArray[np.bool_]], changed: Sequence[Fact]
+    ) -> dict[int, int] | None:
+        may = _narrowed(record, before, changed)
+        if may is None or next(left, None) is None:
+            return None
         if not may:
             return record
         attribute = min(may, key=lambda each: int(may[each].sum()))
-        values = np.flatnonzero(may[attribute])
+        values = np.flatnonzero(may.pop(attribute))
         chances = near[attribute][values] ** 0.5
+        about_it = [table for table in tables if attribute in table.attributes]
         for value in generator.choice(values, len(values), replace=False, p=chances / chances.sum()).tolist():
-            longer = {**record, attribute: value}
-            others = {each: own for each, own in may.items() if each != attribute}
-            rest = _narrowed(longer, others, [table for table in tables if attribute in table.attributes])
-            found = None if rest is None or next(left, None) is None else completed(longer, rest)
+            found = completed({**record, attribute: value}, may, about_it)
             if found is not None:
                 return found
         return None
 
-    start = _narrowed({}, every, tables)
-    return None if start is None else completed({}, start)
+    every = {attribute: np.ones(len(near[attribute]), np.bool_) for table in tables for attribute in table.attributes}
+    return completed({}, every, tables)
 
 
 def _narrowed(
@@ -228,30 +210,23 @@ def _narrowed(
         part = table.counts[tuple(record.get(attribute, slice(None)) for attribute in table.attributes)] > 0
         for axis, attribute in enumerate(each for each in table.attributes if each not in record):
             found[attribute] = found[attribute] & part.any(tuple(other for other in range(part.ndim) if other != axis))
-            if not found[attribute].any():
-                return None
         if not part.any():
             return None
-    return found
+    return found if all(own.any() for own in found.values()) else None
 
 
 def _grown(
     record: dict[int, int], tables: Sequence[Fact], sizes: Sequence[int], generator: np.random.Generator
 ) -> dict[int, NDArray[np.bool_]]:
     """The values of each attribute in a product of sets around a record, all of whose combinations can occur."""
-    values = {}
-    for attribute, value in record.items():
-        values[attribute] = np.zeros(sizes[attribute], dtype=np.bool_)
-        values[attribute][value] = True
+    values = {attribute: np.arange(sizes[attribute]) == value for attribute, value in record.items()}
     more = [(attribute, value) for attribute in record for value in range(sizes[attribute])]
     for number in generator.permutation(len(more)).tolist():
         attribute, value = more[number]
         others: dict[int, Any] = {**values, attribute: [value]}
-        with_it = (
-            table.counts[np.ix_(*(others[each] for each in table.attributes))]
+        values[attribute][value] = all(
+            (table.counts[np.ix_(*(others[each] for each in table.attributes))] > 0).all()
             for table in tables
             if attribute in table.attributes
         )
-        if all((part > 0).all() for part in with_it):
-            values[attribute][value] = True
     return values

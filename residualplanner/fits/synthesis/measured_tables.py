@@ -4,8 +4,9 @@ Source: docs/mathematics.md section 13; eqs. (48), (68) and (78).
 """
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from residualplanner.fits.mixtures.denoising import denoised, positive_mean
 from residualplanner.fits.mixtures.loss import Features, Measured, MixtureLoss, View, loss_of
 from residualplanner.fits.mixtures.mixture import Mixture, OneHot, product_sums
-from residualplanner.fits.nonnegative.components import ComponentLayout, measured_components
+from residualplanner.fits.nonnegative.components import ComponentLayout, centered, measured_components
 from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.fits.synthesis.coarsening import Coarsening, fine
 from residualplanner.gate.measurement.measurement import NoisyAnswers
@@ -36,34 +37,38 @@ _TINY = np.finfo(np.float64).tiny
 _LEAST_PULL = 0.05
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+#: The attributes of a table, in groups of their values, and the basis in which each was measured.
+_Axes = list[tuple[Coarsening, Basis]]
+
+
+@dataclass(frozen=True, eq=False)
 class Stage:
     """Noisy answers over a domain of coarsened attributes."""
 
     measurement: NoisyAnswers
     coarsenings: tuple[Coarsening, ...]  # of the attributes of its plan, in the order of those of the domain
-    orders: frozenset[int] | None = None  # of how many attributes the sets are that count; all if None
+    order: int | None = None  # of how many attributes the sets are that count; of any if None
 
-    @property
+    @cached_property
     def layout(self) -> ComponentLayout:
         """Where the components of each set stand."""
         return ComponentLayout(basis_groups(self.measurement.plan.strategy))
 
-    def sets(self, layout: ComponentLayout) -> Iterator[tuple[int, tuple[int, ...], tuple[Basis, ...]]]:
-        """Of each set that counts its number, its attributes in the domain of the plan, and their bases."""
-        for number, members in enumerate(self.measurement.plan.closure):
-            if members and (self.orders is None or len(members) in self.orders):
-                yield number, tuple(members), layout.groups.bases[int(layout.groups.group[number])]
-
-
-def stage_of(measurement: NoisyAnswers) -> Stage:
-    """A release as a single stage, in which attributes have all their values."""
-    return Stage(measurement, tuple(fine(*each) for each in enumerate(measurement.plan.domain.sizes)))
+    def tables(self) -> Iterator[tuple[_Axes, FloatArray, float]]:
+        """The axes of each set that counts, its components, and the variance of their noise."""
+        plan, layout = self.measurement.plan, self.layout
+        components = measured_components(layout, self.measurement)
+        for number, members in enumerate(plan.closure):
+            if members and self.order in (None, len(members)):
+                bases = layout.groups.bases[int(layout.groups.group[number])]
+                axes = [(self.coarsenings[position], basis) for position, basis in zip(members, bases, strict=True)]
+                yield axes, layout.of_set(components, number), float(plan.noise_variances[number])
 
 
 class MeasuredTables(NamedTuple):
     """Everything that a mixture is fitted to."""
 
+    facts: Facts  # what is known
     domain: Domain
     blocks: OneHot  # its attributes
     views: tuple[View, ...]  # what is measured of the values of each attribute
@@ -72,17 +77,31 @@ class MeasuredTables(NamedTuple):
     near: tuple[FloatArray, ...]  # probabilities of the values of each attribute, from its own answers
     possible: tuple[Fact, ...]  # which cells can occur: those whose counts are above 0
     signal: float  # the number of records in units of the noise of an average pair
-    strengths: FloatArray  # (d, d): how strongly each pair of attributes is pulled to independence
 
     def attributes_of(self, table: Measured) -> tuple[int, ...]:
         """The attributes of a table, by position."""
         return tuple(self.views[view].attribute for view in table.views)
 
     @property
+    def pairs(self) -> dict[tuple[int, ...], Measured]:
+        """The tables of two attributes, of counts of values or of groups of them, as the last stage measured them."""
+        return {
+            self.attributes_of(table): table
+            for table in self.tables
+            if len(table.views) == 2 and all(self.views[view].has_groups for view in table.views)
+        }
+
+    @property
     def loss(self) -> MixtureLoss:
-        """How far a mixture is from all of it: of single attributes, from what is left where noise explains them."""
+        """How far a mixture is from all of it: of single attributes, from what is left where noise explains them.
+
+        Pairs are pulled to independence, the weaker the more they were seen to depend on each other.
+        """
         tables = [self._shrunk(table) if len(table.views) == 1 else table for table in self.tables]
-        return loss_of(self.blocks, self.views, tables, self.records, near=self.near, strengths=self.strengths)
+        strengths = np.zeros((len(self.near),) * 2)
+        for members, table in self.pairs.items() if self.records else ():
+            strengths[members] = strengths[members[::-1]] = _strength(self, table)
+        return loss_of(self.blocks, self.views, tables, self.records, near=self.near, strengths=strengths)
 
     def _shrunk(self, table: Measured) -> Measured:
         """A single attribute's table, the nearer to the denoised one the more of it is noise.  Source: eq. (150)."""
@@ -92,13 +111,13 @@ class MeasuredTables(NamedTuple):
         away = view.applied(self.near[view.attribute] * self.records, 0) - table.values
         return table._replace(values=table.values + noise * away, freedom=round((1 - noise) * table.freedom))
 
-    def components_of(self, mixture: Mixture) -> list[FloatArray]:
-        """What all tables of a mixture of as many records would be, in counts."""
+    def components_of(self, mixture: Mixture, tables: Iterable[Measured]) -> list[FloatArray]:
+        """What some tables of a mixture of as many records would be, in counts."""
         features = Features(self.blocks, self.views)
         rows, weights = features.apply(mixture.probabilities), mixture.weights * self.records
         return [
             product_sums([rows[features.layout.rows(view)] for view in table.views], weights).astype(np.float64)
-            for table in self.tables
+            for table in tables
         ]
 
     def components_of_records(self, codes: IntArray) -> list[FloatArray]:
@@ -115,39 +134,22 @@ class MeasuredTables(NamedTuple):
         return found
 
 
-#: What is measured of an attribute: its position, the groups of its values, and the basis of these.
-_Key = tuple[int, bytes, Hashable]
+#: A table as it is found: its axes, its values, one over the variance of their noise, and the degrees of freedom of it.
+_Found = tuple[_Axes, FloatArray, float, int]
 
 
-class _Tables:
-    """Tables with their views by key, as they are found."""
-
-    def __init__(self) -> None:
-        self.views: dict[_Key, View] = {}
-        self.tables: list[tuple[tuple[_Key, ...], FloatArray, float, int]] = []
-
-    def add(
-        self, axes: Sequence[tuple[Coarsening, Basis]], values: FloatArray, precision: float, freedom: int | None = None
-    ) -> None:
-        """A table of coarsened attributes in these bases; without its freedom, that of the bases."""
-        keys = tuple((each.attribute, each.groups.tobytes(), basis.key) for each, basis in axes)
-        for key, axis in zip(keys, axes, strict=True):
-            if key not in self.views:
-                self.views[key] = _view(*axis)
-        own = math.prod(basis.answers for _, basis in axes) if freedom is None else freedom
-        self.tables.append((keys, values, precision, own))
-
-    def numbered(self, sizes: Sequence[int]) -> tuple[tuple[View, ...], tuple[Measured, ...]]:
-        """All views, and the tables with the numbers of theirs."""
-        # Small ones first: small sets are measured with all that are small, so the rows of their views are contiguous.
-        rows = {key: view.rows(sizes[view.attribute]) for key, view in self.views.items()}
-        keys = sorted(self.views, key=lambda key: (rows[key], key[0]))
-        numbers = {key: number for number, key in enumerate(keys)}
-        tables = (
-            Measured(tuple(numbers[key] for key in own), values, precision, freedom)
-            for own, values, precision, freedom in self.tables
-        )
-        return tuple(self.views[key] for key in keys), tuple(tables)
+def _numbered(found: Sequence[_Found]) -> tuple[tuple[View, ...], tuple[Measured, ...]]:
+    """All views, each once, and the tables with the numbers of theirs."""
+    every = {(each.key, basis.key): (each, basis) for axes, *_ in found for each, basis in axes}
+    views = {key: _view(*axis) for key, axis in every.items()}
+    # Small ones first: small sets are measured with all that are small, so the rows of their views are contiguous.
+    keys = sorted(views, key=lambda key: (views[key].rows(len(every[key][0].groups)), views[key].attribute))
+    numbers = {key: number for number, key in enumerate(keys)}
+    tables = (
+        Measured(tuple(numbers[each.key, basis.key] for each, basis in axes), values, precision, freedom)
+        for axes, values, precision, freedom in found
+    )
+    return tuple(views[key] for key in keys), tuple(tables)
 
 
 def _view(coarsening: Coarsening, basis: Basis) -> View:
@@ -163,87 +165,53 @@ def _view(coarsening: Coarsening, basis: Basis) -> View:
 def measured_tables(stages: Sequence[Stage], facts: Facts, domain: Domain) -> MeasuredTables:
     """The tables of all stages, those that are known in the place of noisy ones; the first stage has the total."""
     known = {members: fact for fact in facts.known for members in subsets_of(fact.attributes)}
-    layouts = [stage.layout for stage in stages]
-    plans = [stage.measurement.plan for stage in stages]
-    noise = [(plan.noise_variances / layout.squared_units).min() for plan, layout in zip(plans, layouts, strict=True)]
-    least = float(min(noise)) * _KNOWN**2
-    near = [np.full(size, 1 / size) for size in domain.sizes]
-    tables, total, error = _Tables(), 1.0, 0.0
-    for stage, layout, plan in zip(stages, layouts, plans, strict=True):
-        components = measured_components(layout, stage.measurement)
-        if stage is stages[0]:
-            error = math.sqrt(plan.noise_variances[0])
-            total = positive_mean(float(components[0]), error)
-        for number, members, bases in stage.sets(layout):
-            axes = [(stage.coarsenings[position], basis) for position, basis in zip(members, bases, strict=True)]
-            values, variance = layout.of_set(components, number), float(plan.noise_variances[number])
-            if tuple(each.attribute for each, _ in axes) in known:
+    error = math.sqrt(stages[0].measurement.plan.noise_variances[0])
+    total = positive_mean(float(stages[0].measurement.residuals.values[0]), error)
+    # with too few records counts would seem too different; with too many they are only more equal
+    most, near = total + error**2 / total, [np.full(size, 1 / size) for size in domain.sizes]
+    found: list[_Found] = []
+    for stage in stages:
+        of_total = float(stage.measurement.plan.noise_variances[0])
+        for axes, values, variance in stage.tables():
+            (one, basis), members = axes[0], tuple(each.attribute for each, _ in axes)
+            if members in known:
                 continue
-            tables.add(axes, values, 1 / variance)
-            if len(axes) == 1 and axes[0][0].is_fine:
-                # with too few records counts would seem too different; with too many they are only more equal
-                most, of_total = total + error**2 / total, float(plan.noise_variances[0])
-                near[members[0]] = _near(bases[0], values, most, variance, of_total)
-    total = _add_known(known, tables, near, domain.sizes, 1 / least, total)
-    views, measured = tables.numbered(domain.sizes)
+            found.append((axes, values, 1 / variance, math.prod(basis.answers for _, basis in axes)))
+            if len(axes) == 1 and one.is_fine:
+                near[one.attribute] = _near(basis, values, most, variance, of_total)
+    noise = [(stage.measurement.plan.noise_variances / stage.layout.squared_units).min() for stage in stages]
+    precision = 1 / (float(min(noise)) * _KNOWN**2)
+    for members, fact in known.items():
+        counts = fact.over(members)
+        if not members:
+            total = float(counts)
+            continue
+        axes = [(fine(each, domain.sizes[each]), subtraction_basis(domain.sizes[each])) for each in members]
+        found.append((axes, centered(counts, range(counts.ndim)), precision, 0))
+        if len(members) == 1:
+            near[members[0]] = denoised(counts, 0.0)
+    views, tables = _numbered(found)
     possible = tuple(
         replace(fact, counts=np.maximum(fact.counts, 0.0)) for fact in facts.zeros if (fact.counts <= 0).any()
     )
     records = max(total, 1.0)
     if facts.leave_no_records:
         records, possible = 0.0, ()  # where no record is, none is where it cannot be
-    pairs = {tuple(views[view].attribute for view in table.views) for table in measured if len(table.views) == 2}
-    signal = records * math.sqrt(sum(plan.pcost for plan in plans) / max(len(pairs), 1))
-    blocks, none = OneHot(tuple(domain.sizes)), np.zeros((len(domain.sizes),) * 2)
-    return _pulled(MeasuredTables(domain, blocks, views, measured, records, tuple(near), possible, signal, none))
-
-
-def _add_known(
-    known: Mapping[tuple[int, ...], Fact],
-    tables: _Tables,
-    near: list[FloatArray],
-    sizes: Sequence[int],
-    precision: float,
-    total: float,
-) -> float:
-    """Add known tables of all sets, and put known single attributes in their place; the total, if that is known."""
-    for members, fact in known.items():
-        counts = fact.over(members)
-        if not members:
-            total = float(counts)
-            continue
-        axes = [(fine(each, sizes[each]), subtraction_basis(sizes[each])) for each in members]
-        tables.add(axes, centered(counts), precision, 0)
-        if len(members) == 1:
-            near[members[0]] = denoised(counts, 0.0)
-    return total
-
-
-def centered(counts: FloatArray) -> FloatArray:
-    """A table less its means along every axis, as subtraction bases measure it."""
-    for axis in range(counts.ndim):
-        counts = counts - counts.mean(axis=axis, keepdims=True)
-    return counts
+    pairs = {tuple(views[view].attribute for view in table.views) for table in tables if len(table.views) == 2}
+    signal = records * math.sqrt(sum(stage.measurement.plan.pcost for stage in stages) / max(len(pairs), 1))
+    return MeasuredTables(
+        facts, domain, OneHot(tuple(domain.sizes)), views, tables, records, tuple(near), possible, signal
+    )
 
 
 def _near(basis: Basis, values: FloatArray, total: float, variance: float, of_total: float) -> FloatArray:
     """Probabilities of the values of an attribute, from the components of its own set."""
     present, absent = basis.mean_variance_factors(Identity())
     if basis.takes_differences:
-        counts = basis.u * max(total, 1.0) + values
+        counts = basis.u * total + values
     else:
-        counts = ProductMap([basis.reconstruction]).apply(np.concatenate([[max(total, 1.0)], values])[None])[0]
+        counts = ProductMap([basis.reconstruction]).apply(np.concatenate([[total], values])[None])[0]
     return denoised(counts, math.sqrt(of_total * absent + variance * present))
-
-
-def _pulled(measured: MeasuredTables) -> MeasuredTables:
-    """The same with a pull of pairs to independence, the weaker the more they were seen to depend on each other."""
-    strengths = np.zeros_like(measured.strengths)
-    for table in measured.tables if measured.records else ():
-        members = measured.attributes_of(table)
-        if len(members) == 2 and all(measured.views[view].has_groups for view in table.views):
-            strengths[members] = strengths[members[::-1]] = _strength(measured, table)  # by the last stage
-    return measured._replace(strengths=strengths)
 
 
 def _strength(measured: MeasuredTables, table: Measured) -> float:
@@ -277,13 +245,10 @@ def _from_independence(measured: MeasuredTables, table: Measured, values: FloatA
 
 def dependences(measured: MeasuredTables, mixture: Mixture) -> list[tuple[str, str, float, float, float, bool]]:
     """Of each pair the attributes, dependence as last measured, its error, that of a mixture, and whether it shows."""
-    names, found = measured.domain.names, {}
-    for table, values in zip(measured.tables, measured.components_of(mixture), strict=True):
-        members = measured.attributes_of(table)
-        if len(members) == 2 and all(measured.views[view].has_groups for view in table.views):
-            square, error = dependence(measured, table)
-            own, scale = _from_independence(measured, table, values)
-            one, other = (names[attribute] for attribute in members)
-            row = (math.sqrt(max(square, 0.0)), error, math.sqrt(own / scale), square > 2 * error)
-            found[members] = (one, other, *row)
-    return [found[members] for members in sorted(found)]
+    pairs, rows = dict(sorted(measured.pairs.items())), []
+    for (members, table), values in zip(pairs.items(), measured.components_of(mixture, pairs.values()), strict=True):
+        square, error = dependence(measured, table)
+        own, scale = _from_independence(measured, table, values)
+        one, other = (measured.domain.names[attribute] for attribute in members)
+        rows.append((one, other, math.sqrt(max(square, 0.0)), error, math.sqrt(own / scale), square > 2 * error))
+    return rows

@@ -2,9 +2,9 @@
 
 import csv
 import hashlib
-import io
 import json
 from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -42,30 +42,19 @@ def column_of(attribute: Attribute, codes: IntArray) -> NDArray[Any]:
     return np.asarray(found[codes])
 
 
-class _Hashed(io.RawIOBase):
-    """A file that is being written, and the SHA-256 of all that was."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.file, self.sha256 = file, hashlib.sha256()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        self.sha256.update(content)
-        return self.file.write(content)
-
-
 def save_frames(
     file: PathLike, describe: Callable[[str, str], dict[str, Any]], guarantee: str, frames: Iterable["pd.DataFrame"]
 ) -> None:
     """Write frames, one after another, to a ``.csv`` or ``.parquet`` file, and what it is by name and hash as JSON."""
     path = require_records_file(file)
-    write = _write_csv if path.suffix == ".csv" else _write_parquet
     with write_atomically(path) as target:
-        hashed = _Hashed(target)
-        write(hashed, frames, guarantee)
-        described = {"kind": _KIND} | describe(path.name, hashed.sha256.hexdigest())
+        if path.suffix == ".csv":
+            _write_csv(target, frames)
+        else:
+            _write_parquet(target, frames, guarantee)
+        target.flush()
+        with open(target.name, "rb") as written:
+            described = {"kind": _KIND} | describe(path.name, hashlib.file_digest(written, "sha256").hexdigest())
         # First, so that a run that is killed between the two leaves no records without what is said of them.
         with write_atomically(sidecar_path(path)) as sidecar:
             sidecar.write(json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
@@ -95,25 +84,20 @@ def is_sidecar(path: Path) -> bool:
     return isinstance(content, dict) and content.get("kind") == _KIND
 
 
-def _write_csv(file: _Hashed, frames: Iterable["pd.DataFrame"], guarantee: str) -> None:
-    del guarantee  # of which CSV has no place
+def _write_csv(file: IO[bytes], frames: Iterable["pd.DataFrame"]) -> None:
+    # All text in quotes: some readers take "" without them for missing, others lose a "\r".
+    how: dict[str, Any] = {"lineterminator": "\n", "quoting": csv.QUOTE_NONNUMERIC}
     for number, frame in enumerate(frames):
-        # All text in quotes: some readers take "" without them for missing, others lose a "\r".
-        how: dict[str, Any] = {"lineterminator": "\n", "quoting": csv.QUOTE_NONNUMERIC}
         file.write(frame.to_csv(index=False, header=number == 0, **how).encode())
 
 
-def _write_parquet(file: _Hashed, frames: Iterable["pd.DataFrame"], guarantee: str) -> None:
+def _write_parquet(file: IO[bytes], frames: Iterable["pd.DataFrame"], guarantee: str) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    writer = None
-    for frame in frames:
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        if writer is None:
-            about = {"statement": STATEMENT, "guarantee": guarantee}
-            schema = table.schema.with_metadata({**(table.schema.metadata or {}), **about})
-            writer = pq.ParquetWriter(file, schema)
-        writer.write_table(table.cast(schema))
-    if writer is not None:
-        writer.close()
+    tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
+    first = next(tables)
+    schema = first.schema.with_metadata({**first.schema.metadata, "statement": STATEMENT, "guarantee": guarantee})
+    with pq.ParquetWriter(file, schema) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table.cast(schema))

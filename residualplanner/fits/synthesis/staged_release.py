@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residualplanner.fits.nonnegative.components import measured_components
-from residualplanner.fits.synthesis.coarsening import Coarsening, coarsened_domain
-from residualplanner.fits.synthesis.measured_tables import Stage, centered, stage_of
+from residualplanner.fits.nonnegative.components import centered
+from residualplanner.fits.synthesis.coarsening import Coarsening, all_fine, coarsened_domain
+from residualplanner.fits.synthesis.measured_tables import Stage
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.ground.checks import FloatArray
@@ -66,7 +66,7 @@ class StagedRelease:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """What records are made from: single attributes, then pairs."""
-        return (stage_of(self.singles.measurement), *self.pairs)
+        return (Stage(self.singles.measurement, all_fine(self.domain)), *self.pairs)
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -84,15 +84,11 @@ class StagedRelease:
         """The tables of pairs by the names of their attributes: those that were measured last, and most exactly."""
         names, found = self.domain.names, dict[tuple[str, ...], StagedTable]()
         for stage in self.pairs:
-            layout, noise = stage.layout, stage.measurement.plan.noise_variances
-            components = measured_components(layout, stage.measurement)
-            for number, members, _ in stage.sets(layout):
-                coarsenings = tuple(stage.coarsenings[position] for position in members)
-                if len(members) != 2:  # the pairs of a triple are measured in groups of their own
-                    continue
-                own = centered(layout.of_set(components, number))
-                table = StagedTable(self.singles, coarsenings, own, float(noise[number]))
-                found[tuple(names[each.attribute] for each in coarsenings)] = table
+            if stage.order == 2:  # the pairs of a triple are measured in groups of their own
+                for axes, components, variance in stage.tables():
+                    coarsenings, residual = tuple(each for each, _ in axes), centered(components, (0, 1))
+                    table = StagedTable(self.singles, coarsenings, residual, variance)
+                    found[tuple(names[each.attribute] for each in coarsenings)] = table
         return found
 
     def __getitem__(self, names: tuple[str, ...]) -> "StagedTable":

@@ -15,10 +15,9 @@ from residualplanner.fits.nonnegative.nonnegative import Adjustments, nonnegativ
 from residualplanner.fits.nonnegative.published_errors_simulation import published_errors
 from residualplanner.fits.stages.measuring import load_stages, measure_in_stages
 from residualplanner.fits.stages.staged_plan import StagedPlan
-from residualplanner.fits.synthesis.records import SyntheticRecords
+from residualplanner.fits.synthesis.records import SyntheticRecords, count_to_make, in_one_stage, synthesize
 from residualplanner.fits.synthesis.saving import sidecar_path
 from residualplanner.fits.synthesis.staged_release import StagedRelease
-from residualplanner.fits.synthesis.synthesize import count_to_make, in_one_stage, synthesize
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.gate.measurement.resource_estimate import resource_estimate
 from residualplanner.ground.errors import BudgetError, FileFormatError

@@ -9,7 +9,8 @@ from scipy.optimize import minimize
 import residualplanner as rp
 from inner_parts import correct_margins
 from inner_parts import mixture as mixture_part
-from residualplanner.fits.mixtures import controlling
+from residualplanner.fits.mixtures import drawing
+from residualplanner.fits.mixtures import loss as losses
 from residualplanner.fits.mixtures.denoising import denoised
 from residualplanner.fits.mixtures.fitting import fit, fit_ensemble, start_at, start_near
 from residualplanner.fits.mixtures.loss import Measured, View, loss_of
@@ -137,6 +138,10 @@ def noisy_loss(mixture, records, scale, seed=0):
     return loss_of(BLOCKS, [View(i) for i in range(3)], tables, records)
 
 
+def distance(loss, mixture):
+    return loss.evaluate(mixture.probabilities.astype(loss.dtype), mixture.weights.astype(loss.dtype)).distance
+
+
 def near(mixture, classes, generator):
     return start_near([mixture.table((i,)) for i in range(3)], classes, 0.3, generator)
 
@@ -144,10 +149,10 @@ def near(mixture, classes, generator):
 def test_a_fit_comes_as_near_to_the_answers_as_their_noise_allows():
     mixture = truth()
     loss = noisy_loss(mixture, 10_000.0, 5.0)
-    found, value, _ = fit(loss, near(mixture, 20, np.random.default_rng(1)), rp.fits.Descent(400, caution=0.3))
+    found = fit(loss, near(mixture, 20, np.random.default_rng(1)), rp.fits.Descent(400, caution=0.3))
     alone = np.log(np.concatenate([mixture.table((i,)) for i in range(3)]))[:, None]
     start, *_ = loss.evaluate(BLOCKS.softmax(alone).astype(loss.dtype), np.ones(1, loss.dtype))
-    assert value < 2 * loss.freedom < start / 10
+    assert distance(loss, found) < 2 * loss.freedom < start / 10
     for members in combinations(range(3), 2):
         assert np.abs(found.table(members) - mixture.table(members)).sum() / 2 < 0.01
 
@@ -173,14 +178,15 @@ def test_a_fit_of_very_many_records_comes_as_near_to_them_as_their_noise_is(is_p
     np.testing.assert_allclose(BLOCKS.sums(found.probabilities), 1, atol=1e-12)
 
 
-def test_a_fit_stops_where_it_would_fit_the_noise_and_starts_at_the_mixture_given():
-    mixture = truth()
+def test_a_fit_stops_where_it_would_fit_the_noise_and_starts_at_the_mixture_given(monkeypatch):
+    mixture, steps = truth(), []
     loss = noisy_loss(mixture, 10_000.0, 5.0)
+    monkeypatch.setattr(losses, "_ENOUGH", 3 * loss.freedom / loss.enough * losses._ENOUGH)
     start, descent = near(mixture, 20, np.random.default_rng(1)), rp.fits.Descent(steps=400, caution=0)
-    _, value, steps = fit(loss, start, descent, enough=3 * loss.freedom)
-    assert steps < 400
-    assert value <= 3 * loss.freedom
-    same, *_ = fit(loss, start_at(mixture), rp.fits.Descent(steps=0))
+    found = fit(loss, start, descent, report=lambda done, _: steps.append(done))
+    assert steps[-1] < 380
+    assert 2 * loss.freedom < distance(loss, found) <= loss.enough * (1 + 1e-5)
+    same = fit(loss, start_at(mixture), rp.fits.Descent(steps=0))
     np.testing.assert_allclose(same.probabilities, mixture.probabilities, atol=1e-6)
     np.testing.assert_allclose(same.weights, mixture.weights, atol=1e-6)
 
@@ -265,7 +271,7 @@ def codes():
 
 @pytest.mark.parametrize("attribute", [0, 1, 2])
 def test_exchanges_change_the_loss_as_they_promise(mixture, codes, attribute):
-    tables, rows = controlling._tables_of(mixture, attribute, len(codes)), codes + mixture.blocks.offsets[:-1]
+    tables, rows = drawing._tables_of(mixture, attribute, len(codes)), codes + mixture.blocks.offsets[:-1]
     away = tables.away(rows)
     promised = tables.changes(away, rows, np.arange(8), np.arange(8, 16))
     for one, other in zip(range(8), range(8, 16), strict=True):
@@ -281,9 +287,9 @@ def test_exchanges_never_raise_the_loss_of_their_attribute_and_keep_its_values_i
     rng, classes = np.random.default_rng(2), np.repeat([0, 1, 2], [21, 20, 19])
     rows, shares = codes + mixture.blocks.offsets[:-1], np.full(3, share)
     for attribute in (0, 1, 2) * 5:
-        tables, old = controlling._tables_of(mixture, attribute, 60), rows.copy()
+        tables, old = drawing._tables_of(mixture, attribute, 60), rows.copy()
         before = tables.loss(tables.away(rows))
-        controlling._exchange(tables, rows, controlling._pairs_within(classes, rng), shares, rng)
+        drawing._exchange(tables, rows, drawing._pairs_within(classes, rng), shares, rng)
         assert tables.loss(tables.away(rows)) <= before
         for number in range(3):
             assert (np.sort(rows[classes == number], axis=0) == np.sort(old[classes == number], axis=0)).all()

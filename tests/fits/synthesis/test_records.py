@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from inner_parts import even_records, independent_records
+from inner_parts import controlled_records, even_records, independent_records
 from inner_parts import mixture as mixture_part
-from residualplanner.fits.mixtures.controlling import controlled_records
 from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.synthesis.measured_tables import measured_tables, stage_of
+from residualplanner.fits.synthesis.coarsening import all_fine
+from residualplanner.fits.synthesis.measured_tables import Stage, measured_tables
 
 SMALL = rp.fits.Ensemble(2, 10, rp.fits.Descent(steps=40))
 METHODS = ["controlled", "sobol", "independent"]
@@ -269,7 +269,7 @@ def test_the_quality_of_the_truth_is_what_noise_explains():
 def test_single_attributes_are_fitted_to_what_noise_leaves_of_them(rho, least, most):
     plan = rp.select(rp.marginals(DOMAIN, order=1), budget=rp.zcdp(rho))
     measurement = rp.measure(plan, people(), noise="gaussian", seed=3)
-    measured = measured_tables([stage_of(measurement)], Facts(), DOMAIN)
+    measured = measured_tables([Stage(measurement, all_fine(DOMAIN))], Facts(), DOMAIN)
     expected, freedom, probabilities = 0.0, 0, some_probabilities(DOMAIN.sizes)
     for table, own, p in zip(measured.tables, measured.near, probabilities, strict=True):
         answers, moved = table.values, measured.records * (own - own.mean())
