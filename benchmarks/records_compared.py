@@ -197,7 +197,7 @@ def add_line(path: Path, row: Row) -> None:
 
 
 def seconds_of(each: Run, arguments: argparse.Namespace) -> Row:
-    """A cell and a seed, and the CPU seconds of ours, the mean of two runs, and of AIM in between, whose row is kept."""
+    """A cell and a seed, and CPU seconds: of ours, the mean of two runs, and of AIM in between, whose row is kept."""
     first, theirs, second = (row_of(replace(each, mechanism=name), arguments) for name in ("ours", "aim", "ours"))
     if not is_done(of_aim := run_of(theirs), arguments.most_seconds):
         add_line(of_aim.file, theirs)

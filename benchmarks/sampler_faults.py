@@ -65,7 +65,11 @@ _BY_FILE = {
         # the alias table
         ("exponential not stepped down", "low = context.next_minus(low) if", "low = low if"),
         ("exponential not stepped up", "high = context.next_plus(high) if", "high = high if"),
-        ("exponent rounded the same way for both bounds", "(digits, ROUND_CEILING)", "(digits, ROUND_FLOOR)"),
+        (
+            "exponent rounded the same way for both bounds",
+            "(digits, decimal.ROUND_CEILING)",
+            "(digits, decimal.ROUND_FLOOR)",
+        ),
         ("minus sign rounds in the caller's context", "context.exp(most.copy_negate())", "context.exp(-most)"),
         ("the caller's context rounds the heights", "context.exp(least.copy_negate())", "context.exp(-least)"),
         ("alias table loses a unit", "] -= capacity - left[column]", "] -= capacity - left[column] + (column == 7)"),
@@ -114,7 +118,11 @@ _BY_FILE = {
         ("64 tails in a row start over", "chunk += MORE_BITS\n", "chunk += 0\n"),
     ],
     "batches.py": [  # vectors of many scales
-        ("extension used although blocks are short", "(block_bits - OFFSET_BITS)", "(block_bits - 2 * OFFSET_BITS)"),
+        (
+            "extension used although blocks are short",
+            "(block_bits - attempts.OFFSET_BITS)",
+            "(block_bits - 2 * attempts.OFFSET_BITS)",
+        ),
         ("same words used for each vector", "words[part], None if", "words[: part.stop - part.start], None if"),
         ("rejected proposals kept", "left = self._pass(_vectors_of(left), bits)", "left = []"),
         ("last rejected proposal kept", "np.flatnonzero(~proposals.kept)", "np.flatnonzero(~proposals.kept)[:-1]"),

@@ -91,6 +91,12 @@ class Measured(NamedTuple):
     precision: float  # one over the variance of its noise, which is white, in counts squared
     freedom: int  # the degrees of freedom of the noise: as many as there are values, or less where these are centered
 
+    def averaged(self, other: "Measured") -> "Measured":
+        """The mean of two measurements of the same table, by their precision."""
+        precision = self.precision + other.precision
+        values = (self.precision * self.values + other.precision * other.values) / precision
+        return self._replace(values=values, precision=precision)
+
 
 #: Where a loss is evaluated, or its slope there: the features of every class and a row of ones, (m + 1, c); and the
 #: weights (c,) of the classes, times the number of records.

@@ -19,7 +19,6 @@ from residualplanner.fits.nonnegative.facts import Facts
 from residualplanner.fits.synthesis.coarsening import Coarsening, all_fine, coarsened_domain, counts_within, equal_mass
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables, Stage, dependence, measured_tables
 from residualplanner.gate.measurement.averages import as_one
-from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import count_text, short_text_down

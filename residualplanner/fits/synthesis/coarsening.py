@@ -37,8 +37,8 @@ class Coarsening:
 
     @property
     def is_fine(self) -> bool:
-        """Whether every value is a group of its own."""
-        return self.count == len(self.groups)
+        """Whether every value is a group of its own, in the order of the values."""
+        return np.array_equal(self.groups, np.arange(len(self.groups)))
 
     @property
     def key(self) -> tuple[int, bytes]:

@@ -72,7 +72,7 @@ class MeasuredTables(NamedTuple):
     domain: Domain
     blocks: OneHot  # its attributes
     views: tuple[View, ...]  # what is measured of the values of each attribute
-    tables: tuple[Measured, ...]  # of every set that was measured, but the empty one, stage by stage
+    tables: tuple[Measured, ...]  # of every set that was measured, but the empty one, as stages first did
     records: float  # how many there are: known, or estimated and at least 1
     near: tuple[FloatArray, ...]  # probabilities of the values of each attribute, from its own answers
     possible: tuple[Fact, ...]  # which cells can occur: those whose counts are above 0
@@ -139,17 +139,18 @@ _Found = tuple[_Axes, FloatArray, float, int]
 
 
 def _numbered(found: Sequence[_Found]) -> tuple[tuple[View, ...], tuple[Measured, ...]]:
-    """All views, each once, and the tables with the numbers of theirs."""
+    """All views, and all tables with the numbers of theirs: each once, the mean where it was measured repeatedly."""
     every = {(each.key, basis.key): (each, basis) for axes, *_ in found for each, basis in axes}
     views = {key: _view(*axis) for key, axis in every.items()}
     # Small ones first: small sets are measured with all that are small, so the rows of their views are contiguous.
     keys = sorted(views, key=lambda key: (views[key].rows(len(every[key][0].groups)), views[key].attribute))
     numbers = {key: number for number, key in enumerate(keys)}
-    tables = (
-        Measured(tuple(numbers[each.key, basis.key] for each, basis in axes), values, precision, freedom)
-        for axes, values, precision, freedom in found
-    )
-    return tuple(views[key] for key in keys), tuple(tables)
+    tables = dict[tuple[int, ...], Measured]()
+    for axes, values, precision, freedom in found:
+        own = Measured(tuple(numbers[each.key, basis.key] for each, basis in axes), values, precision, freedom)
+        earlier = tables.get(own.views)
+        tables[own.views] = own if earlier is None else earlier.averaged(own)
+    return tuple(views[key] for key in keys), tuple(tables.values())
 
 
 def _view(coarsening: Coarsening, basis: Basis) -> View:
@@ -240,7 +241,7 @@ def _from_independence(measured: MeasuredTables, table: Measured, values: FloatA
     alone = [measured.views[view].applied(own, 0) for view, own in zip(table.views, near, strict=True)]
     squares = [float(own @ own) + 1 / size for own, size in zip(alone, values.shape, strict=True)]
     away = values - measured.records * np.multiply.outer(*alone)
-    return float(np.vdot(away, away)), math.prod(squares) * measured.records**2
+    return float(np.vdot(away, away)), math.prod(squares) * max(measured.records, 1.0) ** 2
 
 
 def dependences(measured: MeasuredTables, mixture: Mixture) -> list[tuple[str, str, float, float, float, bool]]:

@@ -287,6 +287,20 @@ def some_probabilities(sizes):
     return [np.arange(1, size + 1) / (size * (size + 1) / 2) for size in sizes]
 
 
+def test_a_table_that_several_stages_measured_counts_once_with_the_precision_of_all():
+    plan = rp.select(rp.marginals(DOMAIN, order=2), budget=rp.zcdp(1))
+    measured = [rp.measure(plan, people(), noise="gaussian", seed=seed) for seed in range(3)]
+    stages = [Stage(each, all_fine(DOMAIN), order=2) for each in measured]
+    together, *alone = (measured_tables(some, Facts(), DOMAIN) for some in (stages, *([each] for each in stages)))
+    assert [len(each.tables) for each in (together, *alone)] == [3, 3, 3, 3]
+    assert together.loss.freedom == alone[0].loss.freedom == 6 + 3 + 2
+    for table, *own in zip(together.tables, *(each.tables for each in alone), strict=True):
+        assert table.precision == pytest.approx(sum(each.precision for each in own))
+        np.testing.assert_allclose(table.values, np.mean([each.values for each in own], axis=0))
+    made = rp.synthesize(release_of(), known={(): 0}, ensemble=SMALL)
+    assert np.isfinite(made.dependence[["measured", "of_model"]].to_numpy()).all()
+
+
 def test_tables_that_are_far_away_are_said_to_be(release):
     lonely = rp.synthesize(release, ensemble=rp.fits.Ensemble(1, 1, rp.fits.Descent(steps=5)))
     assert lonely.quality.worse[0] == ("a", "b")
