@@ -97,21 +97,16 @@ def areas_of(
 
 def areas_without_shape(workload: Workload, maps: Mapping[str, Boundaries]) -> dict[str, tuple[str, ...]]:
     """By mapped attribute the codes of areas that have no shape, on levels of which some areas have one."""
-    domain, found = workload.domain, dict[str, tuple[str, ...]]()
+    found = {}
     for name, boundaries in maps.items():
-        uses, attribute = workload.uses[domain.positions((name,))[0]], domain[name]
-        lacking: dict[str, None] = {}
+        attribute, lacking = workload.domain[name], dict[str, None]()
+        shaped = {code for code, rings in boundaries.rings.items() if rings}
         own = set(map(label_text, attribute.own_labels))  # such as "Not stated", which is no area
-        for kind in (kind for kind, is_used in zip(workload.kinds, uses, strict=True) if is_used and kind.is_axis):
+        for kind in _kinds_on(attribute, workload):
             codes = _codes_of(kind, attribute)
-            levels = kind.columns_beside(attribute).get("level", (name,) * len(codes))
-            mapped = {level for level, code in zip(levels, codes, strict=True) if boundaries.rings.get(code)}
-            pairs = zip(levels, codes, strict=True)
-            lacking |= {
-                code: None
-                for level, code in pairs
-                if level in mapped and not (code in own or boundaries.rings.get(code))
-            }
+            pairs = [*zip(kind.columns_beside(attribute).get("level", (name,) * len(codes)), codes, strict=True)]
+            mapped = {level for level, code in pairs if code in shaped}
+            lacking |= {code: None for level, code in pairs if level in mapped and code not in own | shaped}
         found[name] = tuple(lacking)
     return {name: codes for name, codes in found.items() if codes}
 
@@ -124,8 +119,7 @@ def require_shapes(workload: Workload, maps: Mapping[str, Boundaries]) -> None:
         close = suggestion(unknown[0], [*domain])
         raise DomainError(f"maps: the domain has no attribute {unknown[0]!r}{close}", attributes=unknown)
     for name, boundaries in maps.items():
-        uses = workload.uses[domain.positions((name,))[0]]
-        kinds = [kind for kind, is_used in zip(workload.kinds, uses, strict=True) if is_used and kind.is_axis]
+        kinds = _kinds_on(domain[name], workload)
         if not kinds:
             raise no_table(name)
         if not any(boundaries.rings.get(code) for kind in kinds for code in _codes_of(kind, domain[name])):
@@ -144,6 +138,11 @@ def _no_shapes(attribute: Attribute, boundaries: Boundaries) -> WorkloadError:
     codes = f"its codes are such as {label!r}, and those of the shapes such as {shape!r}"
     remedy = "check which property of the GeoJSON is the code"
     return WorkloadError(f"maps: no table of {attribute.name!r} has areas with a shape: {codes}; {remedy}")
+
+
+def _kinds_on(attribute: Attribute, workload: Workload) -> list[Kind]:
+    attributes = workload.domain.attributes
+    return [kind for at, kind in workload.attribute_kinds if attributes[at] is attribute and kind.is_axis]
 
 
 def _codes_of(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
