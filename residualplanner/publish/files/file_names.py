@@ -99,11 +99,6 @@ def statistics_in_parts(word: str) -> str:
     return f"{word.replace(' ', '-')}.parquet"
 
 
-def comparison_sheet(number: int) -> str:
-    """The name of the sheet of a comparison, by its number."""
-    return f"comparison {number}"
-
-
 def written_queries(workload: Workload) -> Iterator[WrittenQuery]:
     """The queries of a workload in its order, each with its attributes as they were written."""
     for block in workload.blocks:

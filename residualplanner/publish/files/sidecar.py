@@ -116,17 +116,11 @@ class FileForm:
 
 
 class ComparisonForm(NamedTuple):
-    """What the file of a comparison of tables holds.
-
-    Attributes:
-        name: of the comparison.
-        title: what it is, in words.
-        columns: of labels and of numbers.
-    """
+    """What the file of a comparison of tables holds."""
 
     name: str
-    title: str
-    columns: tuple[FileColumn, ...]
+    title: str  # what it is, in words
+    columns: tuple[FileColumn, ...]  # of labels and of numbers
 
     @property
     def file(self) -> str:

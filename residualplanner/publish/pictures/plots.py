@@ -1,4 +1,4 @@
-"""The pictures of a report, each drawn from a small table; draw them within `drawing`.
+"""The pictures of a report and of models, each drawn from a small table; draw them within `drawing`.
 
 Of a large table a few cells are drawn, with intervals that hold however they were picked.
 """
@@ -41,6 +41,8 @@ _LETTERS = 90
 _SEEN = 1 / 250
 #: Points within this fraction of a panel coincide, and are drawn once.
 _SPOT = 1 / 160
+#: Of a picture of pairs the size of a cell and of what is beside the cells, in inches; and the most attributes.
+_CELL, _BESIDE, _MOST = 0.32, 2.4, 60
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -211,6 +213,35 @@ def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
     axes.set_title(short_text(" · ".join(table.names), 90), fontweight="normal", color=QUIET)
     handles, legend = axes.get_legend_handles_labels()
     figure.legend(handles[::-1], legend[::-1], loc="outside upper center", ncols=3)
+    return figure
+
+
+def dependence_figure(names: Sequence[str], frame: "pd.DataFrame") -> "Figure":
+    """Darker cells for pairs that depend more on each other in the model; hatched where it did not show above noise."""
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    shown = list(names)[:_MOST]
+    place = {name: number for number, name in enumerate(shown)}
+    values = np.full((len(shown), len(shown)), np.nan)
+    side = _CELL * len(shown) + _BESIDE
+    figure = Figure(figsize=(side + 1, side), layout="constrained")
+    axes = figure.add_subplot()
+    columns = (frame[name].tolist() for name in ("attribute", "other", "of_model", "is_shown"))
+    for one, other, dependence, is_shown in zip(*columns, strict=True):
+        if one in place and other in place:
+            column, line = place[one], place[other]
+            values[line, column] = dependence
+            if not is_shown:
+                corner = (column - 0.5, line - 0.5)
+                axes.add_patch(Rectangle(corner, 1, 1, fill=False, hatch="////", edgecolor=QUIET, linewidth=0))
+    image = axes.imshow(values, cmap="Blues", vmin=0, vmax=max(float(np.nanmax(values, initial=0.0)), 0.1))
+    axes.grid(visible=False)
+    axes.set_xticks(range(len(shown)), shown, rotation=90)
+    axes.set_yticks(range(len(shown)), shown)
+    bar = figure.colorbar(image, shrink=0.6)
+    bar.set_label("dependence (root of chi-square to a record)")
+    axes.set_title("Dependence of pairs in the model; hatched where noise hides it", loc="left")
     return figure
 
 
