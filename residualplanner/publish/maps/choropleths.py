@@ -65,15 +65,6 @@ class Areas:
         return Picture(f"{self.what if shown == 'estimate' else LEGENDS[shown]} by {self.level}", draw)
 
 
-def _areas_of_table(table: Table) -> list[Areas]:
-    """The areas that the cells of a table of one attribute are about, level by level from coarse to fine."""
-    if len(table.names) != 1:
-        raise WorkloadError(f"a map is of a table of one attribute, got {list(table.names)}; sum over the others first")
-    kind = next(kind for kind in table.kinds if kind.is_axis)
-    unit = RECORDS if table.unit == COUNTS else table.unit
-    return areas_of(table.plan.domain[table.names[0]], kind, table.estimate, table.std_err, unit)
-
-
 def areas_of(
     attribute: Attribute,
     kind: Kind,
@@ -88,10 +79,10 @@ def areas_of(
     levels = np.array(beside.get("level", (attribute.name,) * len(labels)))
     codes = np.array(_codes_of(kind, attribute), dtype=object)
     names = np.array(beside.get("name", beside.get("meaning", labels)), dtype=object)
-    chosen = [(level, levels == level) for level in dict.fromkeys(levels.tolist())]
     return [
-        Areas(level, tuple(codes[at]), tuple(names[at]), estimate[at], std_err[at], unit, what, np.flatnonzero(at))
-        for level, at in chosen
+        Areas(level, tuple(codes[at]), tuple(names[at]), estimate[at], std_err[at], unit, what, at)
+        for level in dict.fromkeys(levels.tolist())
+        for at in (np.flatnonzero(levels == level),)
     ]
 
 
@@ -151,7 +142,11 @@ def _codes_of(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
 
 def areas_with_shapes(table: Table, boundaries: Boundaries, level: str | None = None) -> list[Areas]:
     """The areas of the levels of a table, or of one level, of which some have a shape, from coarse to fine."""
-    every = _areas_of_table(table)
+    if len(table.names) != 1:
+        raise WorkloadError(f"a map is of a table of one attribute, got {list(table.names)}; sum over the others first")
+    kind = next(kind for kind in table.kinds if kind.is_axis)
+    unit = RECORDS if table.unit == COUNTS else table.unit
+    every = areas_of(table.plan.domain[table.names[0]], kind, table.estimate, table.std_err, unit)
     chosen = every if level is None else entry_named("level", level, {each.level: [each] for each in every})
     return with_shapes(chosen, boundaries)
 

@@ -162,7 +162,7 @@ def fairness_figure(
     return figure
 
 
-def draw_targets(names: Sequence[str], margins: Any, targets: Any, met: Sequence[bool]) -> "Figure":
+def draw_targets(names: Sequence[str], margins: FloatArray, targets: FloatArray, met: NDArray[np.bool_]) -> "Figure":
     """For each table its margin of error, and the target as a bar across."""
     from matplotlib.lines import Line2D
 
@@ -170,9 +170,8 @@ def draw_targets(names: Sequence[str], margins: Any, targets: Any, met: Sequence
     rows = np.arange(len(names))
     axes.hlines(rows, np.minimum(margins, targets), np.maximum(margins, targets), color=FAINT, linewidth=3)
     axes.plot(targets, rows, "|", color=INK, markersize=13, markeredgewidth=2)
-    good = np.asarray(met, dtype=np.bool_)
-    axes.plot(np.asarray(margins)[good], rows[good], "o", color=BLUE)
-    axes.plot(np.asarray(margins)[~good], rows[~good], "X", color=RED, markersize=8)
+    axes.plot(margins[met], rows[met], "o", color=BLUE)
+    axes.plot(margins[~met], rows[~met], "X", color=RED, markersize=8)
     _name_rows(axes, names)
     axes.set_xscale("log")
     _log_axis(axes, "x", _log_limits(np.concatenate([margins, targets])))
@@ -180,7 +179,7 @@ def draw_targets(names: Sequence[str], margins: Any, targets: Any, met: Sequence
     looks = (("target", INK, "|", 11), ("target met", BLUE, "o", 6), ("target missed", RED, "X", 8))
     shown = [
         Line2D([], [], color=color, marker=marker, linestyle="", label=label, markersize=size, markeredgewidth=1.5)
-        for label, color, marker, size in looks[: 2 if good.all() else 3]
+        for label, color, marker, size in looks[: 2 if met.all() else 3]
     ]
     figure.legend(handles=shown, loc="outside upper center", ncols=3)
     return figure

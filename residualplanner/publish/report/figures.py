@@ -178,7 +178,7 @@ def _targets(subject: Subject) -> Figure:
     ratio = (targets["margin"] / targets["target"]).to_numpy()
     targets = targets.iloc[np.argsort(-ratio, kind="stable")]
     shown = targets.iloc[:_NAMED_TARGETS]
-    met = shown["meets_target"].astype(bool).tolist()
+    met = shown["meets_target"].to_numpy(dtype=np.bool_)
     names = table_names(shown)
     margins, limits = (shown[name].to_numpy(dtype=np.float64) for name in ("margin", "target"))
     nearest = f" Shown are the {len(shown)} that come nearest to their target or miss it by most."

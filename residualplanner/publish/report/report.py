@@ -21,7 +21,8 @@ from residualplanner.ground.checks import is_integer, require_path, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE
-from residualplanner.publish.maps import Boundaries, require_shapes
+from residualplanner.publish.maps.boundaries import Boundaries
+from residualplanner.publish.maps.choropleths import require_shapes
 from residualplanner.publish.pictures.drawing import require_package
 from residualplanner.publish.report.estimates import estimates_of
 from residualplanner.publish.report.figures import figures_of
