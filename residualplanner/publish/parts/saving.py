@@ -235,10 +235,10 @@ def _unfinished(target: AnyPath, digest: str) -> Iterator[AnyPath]:
     """
     where = _in_folder(target, digest) if isinstance(target, Path) else _in_bucket(target, digest)
     with where as folder:
-        for path in folder.iterdir():  # what a run writes last, and a run that was killed may have left half written
-            if path.name not in (PARTS, HASHES, _MARK):
-                path.unlink()
         try:
+            for path in folder.iterdir():  # what a run writes last, and one that was killed may have left half written
+                if path.name not in (PARTS, HASHES, _MARK):
+                    path.unlink()
             yield folder
         except BaseException as error:
             if any((folder / PARTS).iterdir()):
@@ -246,6 +246,8 @@ def _unfinished(target: AnyPath, digest: str) -> Iterator[AnyPath]:
                     f"the parts that are written are in {folder}: saving the same measurement to {target} again goes "
                     "on from there; remove that folder if it is not to be finished"
                 )
+            else:
+                shutil.rmtree(folder) if isinstance(folder, Path) else _empty(folder)
             raise
 
 
@@ -261,12 +263,7 @@ def _in_folder(target: Path, digest: str) -> Iterator[Path]:
     if aside.is_dir() and not (hidden / HASHES).exists():
         rename(os.rename, aside, hidden / HASHES)
     (hidden / HASHES).mkdir(exist_ok=True)
-    try:
-        yield hidden
-    except BaseException:
-        if not any((hidden / PARTS).iterdir()):
-            shutil.rmtree(hidden)
-        raise
+    yield hidden
     rename(os.rename, hidden / HASHES, aside)
     if target.is_dir():
         target.rmdir()
@@ -283,12 +280,7 @@ def _in_bucket(target: Bucket, digest: str) -> Iterator[Bucket]:
         raise FileExistsError(f"{target} is not empty; name a new prefix, or empty this one first")
     with write_atomically(mark) as file:
         file.write(digest.encode("ascii"))
-    try:
-        yield target
-    except BaseException:
-        if not any((target / PARTS).iterdir()):
-            _empty(target)
-        raise
+    yield target
     _empty(target / HASHES)
     mark.unlink()
 

@@ -56,10 +56,8 @@ class ShownTable:
     std_errs: FloatArray  # (r,)
     level: float  # of confidence
     unit: str = RECORDS  # of estimates and errors, in words
-    has_intervals: bool = True
-    #: The low and high ends of the interval of each cell, (r,) each, where they are not the estimates and a margin.
+    #: The low and high ends of the interval of each cell by itself, and of all cells at once, (r,) each; None for none.
     ends: tuple[FloatArray, FloatArray] | None = None
-    #: Those of the intervals that hold for all cells at once, likewise.
     joint_ends: tuple[FloatArray, FloatArray] | None = None
 
     @property
@@ -77,16 +75,6 @@ class ShownTable:
         """The margins within which all cells of the table are at once, by the union bound, (r,)."""
         return margin_factor(min(1 - (1 - self.level) / max(self.cells, 1), 1 - 2**-53)) * self.std_errs
 
-    @property
-    def intervals(self) -> tuple[tuple[FloatArray, FloatArray] | None, ...]:
-        """The ends of the intervals for all cells at once, and of those of each cell by itself; None for no such."""
-        if not self.has_intervals:
-            return None, None
-        if self.ends is not None:
-            return self.joint_ends, self.ends
-        margins = self.joint_margins, self.margins
-        return tuple((self.estimates - margin, self.estimates + margin) for margin in margins)
-
 
 def shown_table(
     axes: Mapping[str, Sequence[object]],
@@ -97,14 +85,20 @@ def shown_table(
     level: float,
     unit: str,
 ) -> ShownTable:
-    """The rows to show of a table: labels by the names of its axes, estimates, standard errors, (q_1, .., q_k)."""
+    """The rows to show of a table: labels by the names of its axes, estimates, standard errors, (q_1, .., q_k).
+
+    Intervals are of estimates and their margins, unless their ``ends`` are given.
+    """
     chosen, names = rows_to_show(estimate.ravel()), tuple(axes)
     indices = np.stack(np.unravel_index(chosen, estimate.shape or (1,)), axis=1)[:, : estimate.ndim]
     texts = tuple(tuple(str(axes[name][i]) for name, i in zip(names, row, strict=True)) for row in indices.tolist())
     numbers, *of_ends = (frozen(each.ravel()[chosen]) for each in (estimate, *ends))
     errors = np.full_like(numbers, np.nan) if std_err is None else std_err.ravel()[chosen]
     shown = ShownTable(names, estimate.size, texts, numbers, errors, level, RECORDS if unit == COUNTS else unit)
-    return shown if not of_ends else replace(shown, ends=(of_ends[0], of_ends[1]))
+    if of_ends:
+        return replace(shown, ends=(of_ends[0], of_ends[1]))
+    own, joint = ((numbers - margins, numbers + margins) for margins in (shown.margins, shown.joint_margins))
+    return replace(shown, ends=own, joint_ends=joint)
 
 
 def rows_to_show(estimate: FloatArray) -> NDArray[np.int64]:
@@ -191,8 +185,8 @@ def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
 
     figure, axes = _bars(len(table.labels))
     rows, estimates = np.arange(len(table.labels)), table.estimates
-    looks = ((labels[1], QUIET, 1), (labels[0], SKY, 6))
-    for ends, (label, color, width) in zip(table.intervals, looks, strict=True):
+    looks = ((table.joint_ends, labels[1], QUIET, 1), (table.ends, labels[0], SKY, 6))
+    for ends, label, color, width in looks:
         if ends is not None:
             axes.hlines(rows, *ends, color=color, linewidth=width, label=label)
     # A thin line across hides no interval, as small as it may be.

@@ -64,9 +64,8 @@ class ShownStatistic:
     @property
     def title(self) -> str:
         """What it is, and by which groups."""
-        return " by ".join(
-            filter(None, (self.phrase, ", ".join(title_of(attribute) for attribute, _ in self.form.groups)))
-        )
+        groups = ", ".join(title_of(attribute) for attribute, _ in self.form.groups)
+        return f"{self.phrase} by {groups}" if groups else self.phrase
 
     @property
     def fields(self) -> dict[str, Any]:
