@@ -5,7 +5,7 @@ is run, and no path leads out of it.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
 from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError, memory_for
-from residualplanner.ground.stores import AnyPath, Bucket, new_folder, path_at, path_given
+from residualplanner.ground.stores import Bucket, new_folder, path_at, path_given
 from residualplanner.ground.words import TOTAL, FormatName, ProfileName
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.publish.files import csv, file_names, formats, workbook
@@ -212,15 +212,11 @@ def load_tables(folder: PathLike | Bucket) -> Release:
     home = path_given("load_tables", folder, 'load_tables("release")')
     manifest = manifests.read_manifest(home)
     try:
-        return _opened(home, manifest)
+        described, metadata = manifests.read_description(home, manifest)
+        answers = manifests.SavedAnswers(described.plan, described.noise, home, manifest["files"])
+        opened = open_parts if described.file_format == file_names.PARTS_FORMAT else open_files
+        return Release(answers, opened(home, manifest, metadata, described))
     except FileFormatError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError):  # values of other types, anywhere
         raise FileFormatError(f"{home / 'manifest.json'} does not hold what a release's does; {AGAIN}") from None
-
-
-def _opened(home: AnyPath, manifest: Mapping[str, Any]) -> Release:
-    described, metadata = manifests.read_description(home, manifest)
-    answers = manifests.SavedAnswers(described.plan, described.noise, home, manifest["files"])
-    opened = open_parts if described.file_format == file_names.PARTS_FORMAT else open_files
-    return Release(answers, opened(home, manifest, metadata, described))

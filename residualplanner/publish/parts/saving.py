@@ -33,7 +33,7 @@ from residualplanner.publish.files import parquet
 from residualplanner.publish.files.columns import described_table
 from residualplanner.publish.files.file_names import statistics_in_parts
 from residualplanner.publish.files.manifest import files_beside, manifest_bytes, save_measurements
-from residualplanner.publish.files.sidecar import Description, queries_with, words_json
+from residualplanner.publish.files.sidecar import Description, words_json
 from residualplanner.publish.parts import writing
 from residualplanner.publish.parts.part_file import HASHES, part_lists
 from residualplanner.publish.parts.writing import PartWriter, labels_table, write_whole, written_parts
@@ -53,7 +53,8 @@ def write_statistics(
     """Write the statistics that tables of some parts are for; the hashes of the files, by name."""
     plan, wanted, found = described.plan, writer.layout.tables_of(parts), dict[str, str]()
     for word, codes in kinds_of_statistics(plan.workload).items():
-        tables = np.intersect1d(queries_with(plan.workload, codes), wanted)
+        is_one = np.concatenate([np.isin(block.kinds, codes).any(axis=1) for block in plan.workload.blocks])
+        tables = wanted[is_one[wanted]]
         if len(tables):
             about, name = (described.about_every, _columns(described, codes)), statistics_in_parts(word)
             adjusted, unbiased = (each.of(writer.measurement) for each in (writer.numbers, UNBIASED_NUMBERS))

@@ -148,14 +148,10 @@ def require_free_report(page: Path, *, replace: bool = False) -> None:
         raise FileExistsError(f"{page} exists already and is not a report, so it is not replaced; name another file")
     if not replace:
         require_free_folder(figures)
-    elif os.path.lexists(figures) and not _holds_figures_only(figures):
-        raise FileExistsError(f"{figures} holds more than figures, so it is not replaced; name another page")
-
-
-def _holds_figures_only(folder: Path) -> bool:
-    if folder.is_symlink() or not folder.is_dir():
-        return False
-    return all(path.is_file() and path.suffix in (".svg", ".csv") for path in folder.iterdir())
+    elif os.path.lexists(figures):
+        is_folder = figures.is_dir() and not figures.is_symlink()
+        if not is_folder or not all(path.is_file() and path.suffix in (".svg", ".csv") for path in figures.iterdir()):
+            raise FileExistsError(f"{figures} holds more than figures, so it is not replaced; name another page")
 
 
 @contextmanager
