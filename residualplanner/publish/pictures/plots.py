@@ -317,12 +317,7 @@ def _log_axis(axes: "Axes", which: str, limits: tuple[float, float], *, fewest: 
 
 
 def log_ticks(low: float, high: float, *, fewest: int = 3) -> list[float]:
-    """Round numbers between two limits: of some decades or each 1; or 1, 2, 5; or more, if there are few.
-
-    Example:
-        >>> log_ticks(0.9, 5e6), log_ticks(3, 70), log_ticks(11, 19)
-        ([1.0, 1000.0, 1000000.0], [5.0, 10.0, 20.0, 50.0], [12.0, 14.0, 16.0, 18.0])
-    """
+    """Round numbers between two limits: of some decades or each 1; or 1, 2, 5; or more, if there are few."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     choices: list[list[float]] = [[10.0**decade for decade in decades if decade % step == 0] for step in (4, 3, 2, 1)]
     for digits in ((1, 2, 5), (1, 1.5, 2, 3, 5, 7), range(1, 10), (tenth / 10 for tenth in range(10, 100, 2))):
@@ -336,12 +331,7 @@ def log_ticks(low: float, high: float, *, fewest: int = 3) -> list[float]:
 
 
 def power_text(value: float) -> str:
-    """A tick's label; large powers of ten as such, without any markup.
-
-    Example:
-        >>> power_text(5), power_text(1e5), power_text(1e6), power_text(1e12)
-        ('5', '100,000', '10⁶', '10¹²')
-    """
+    """A tick's label; large powers of ten as such, without any markup."""
     power = math.log10(value) if value > 0 else 0.0
     if value >= 1e6 and power == int(power):
         return "10" + "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(int(power)))

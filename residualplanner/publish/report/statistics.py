@@ -162,12 +162,7 @@ def _comparison(subject: Subject, saved: Saved, form: ComparisonForm, chart: str
 
 
 def compared_unit(title: str, unit: str) -> str:
-    """What the numbers of a comparison are, from its title and the unit of its estimates.
-
-    Example:
-        >>> compared_unit("difference of a to b", "counts"), compared_unit("ratio of a to b, times 1,000", "")
-        ('difference in records', 'ratio, times 1,000')
-    """
+    """What the numbers of a comparison are, from its title and the unit of its estimates."""
     words = _COMPARED.get(title.split(" ", maxsplit=1)[0])
     if words is None:
         return unit or "estimate"
