@@ -253,9 +253,8 @@ class InFiles(Saved):
 
     def has_intervals(self, level: float) -> bool:
         """Whether files have intervals of numbers that are not unbiased, at a level."""
-        about = self.metadata["tables"]
-        columns = {column["name"] for column in about["columns"]}
-        return not self.product.is_unbiased and columns.issuperset(_INTERVAL) and bool(about["conf_level"] == level)
+        columns = {name for name, _ in self.described.profile.columns}
+        return not self.product.is_unbiased and columns.issuperset(_INTERVAL) and self.described.level == level
 
     def intervals(self, table: Table) -> tuple[FloatArray, FloatArray]:
         """The intervals of a table whose numbers are not unbiased, as its file has them, (cells,) each, in C order."""
