@@ -64,7 +64,7 @@ def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
 def parts_of_workload(workload: Workload) -> NameParts:
     """What each attribute contributes to file names for each kind of query on it in the workload."""
     names = encoded_names(workload.domain.names)
-    found = {}
+    found: NameParts = {}
     for position, pairs in groupby(workload.attribute_kinds, itemgetter(0)):
         own = list(pairs)
         found.update(zip(own, parts_of_kinds(names[position], [kind for _, kind in own]), strict=True))

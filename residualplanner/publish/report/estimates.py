@@ -58,8 +58,8 @@ def _note(table: ShownTable, *, is_unbiased: bool) -> str:
             f"{shown} estimates of {table.cells:,}. Chosen for their size, they tend to be too high; the wide "
             "intervals hold for all cells at once, hence also for chosen ones."
         )
-    of = "" if table.is_whole else " numbers of"
-    return f"{shown}{of} {count_text(table.cells, 'cell')}.{_CUT if table.ends is not None else ''}"
+    of, cut = "" if table.is_whole else " numbers of", "" if is_unbiased or table.ends is None else _CUT
+    return f"{shown}{of} {count_text(table.cells, 'cell')}.{cut}"
 
 
 def _columns(table: ShownTable, *, is_unbiased: bool) -> tuple[dict[tuple[str, str], FloatArray], FloatArray]:
