@@ -24,7 +24,7 @@ from benchmarks.published_general import K_WAY_PREFIX
 from benchmarks.rap_explanations import explanations
 from benchmarks.rap_findings import FILES, FINDINGS, HEAD, page_row, results_of
 from benchmarks.rap_targets import criteria_of_microdata, criteria_of_rap, page_tables
-from residualplanner.publish.report.figures import fairness_data
+from residualplanner.publish.report import fairness_data
 
 ROOT = Path(__file__).resolve().parents[2]
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-\d+)?")
