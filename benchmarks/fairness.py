@@ -23,7 +23,7 @@ import residualplanner as rp
 from benchmarks.published import DOMAINS
 from residualplanner.publish.pictures.drawing import svg_of
 from residualplanner.publish.pictures.plots import fairness_figure
-from residualplanner.publish.report import WEIGHTINGS, fairness_data, spread_by_order
+from residualplanner.publish.report.figures import WEIGHTINGS, fairness_data, spread_by_order
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ is run, and no path leads out of it.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,13 @@ from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
 from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError, memory_for
-from residualplanner.ground.stores import AnyPath, Bucket, new_folder, path_at, path_given
+from residualplanner.ground.stores import Bucket, new_folder, path_at, path_given
 from residualplanner.ground.words import TOTAL, FormatName, ProfileName
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.publish.files import csv, file_names, formats, workbook
 from residualplanner.publish.files import manifest as manifests
 from residualplanner.publish.files.columns import tidy_statistic, tidy_table
-from residualplanner.publish.files.comparisons import (
-    comparison_files,
-    comparison_forms,
-    comparison_in_sheet,
-    require_comparisons,
-)
+from residualplanner.publish.files.comparisons import comparison_forms, comparison_in_sheet, require_comparisons
 from residualplanner.publish.files.manifest import AGAIN
 from residualplanner.publish.files.reading import open_files
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE, STATISTICS, Description, FileForm
@@ -72,13 +67,14 @@ def save(  # noqa: PLR0913
     chosen = formats.chosen_format(plan.workload, format if only is None else "parts", profile, quality=quality)
     formats.require_exportable(plan.workload, chosen, profile, quality=quality)
     require_comparisons(comparisons)
-    more = comparison_files(comparisons)
+    compared = comparison_forms(comparisons)
+    more = {form.file: csv.write(comparisons[name].to_frame()) for name, form in compared.items()}
     if errors is not None:
         require_errors_of(plan, numbers.product, errors)
         more |= {PUBLISHED_ERRORS_FILE: csv.write(errors.to_frame())}
     columns = profile_named(profile).of(numbers.product, with_unbiased=with_unbiased).graded(quality)
     stated = level_of(profile, level), publication or Publication()
-    described = Description(plan, measurement.noise, chosen, columns, *stated, comparison_forms(comparisons))
+    described = Description(plan, measurement.noise, chosen, columns, *stated, compared)
     if chosen != file_names.PARTS_FORMAT:
         formats.require_free_columns(plan.workload, columns)
         with new_folder(path_at(folder)) as unfinished:
@@ -168,7 +164,7 @@ def _write_book(
         if other is not None:
             sheet, words, kinds, _, *more = row
             rows.append((file_names.statistic_sheet(sheet), words, f"{kinds}, with intervals", None, *more))
-    compared = [(file_names.comparison_sheet(number), each) for number, each in enumerate(comparisons.values(), 1)]
+    compared = [(f"comparison {number}", each) for number, each in enumerate(comparisons.values(), 1)]
     rows += [(sheet, each.title, "comparison") for sheet, each in compared]
     book.add_index(("sheet", *heads, *texts), rows)
     about = [*described.publication.to_json().items(), ("tables", str(len(names))), *described.about_every, ("", "")]
@@ -216,15 +212,11 @@ def load_tables(folder: PathLike | Bucket) -> Release:
     home = path_given("load_tables", folder, 'load_tables("release")')
     manifest = manifests.read_manifest(home)
     try:
-        return _opened(home, manifest)
+        described, metadata = manifests.read_description(home, manifest)
+        answers = manifests.SavedAnswers(described.plan, described.noise, home, manifest["files"])
+        opened = open_parts if described.file_format == file_names.PARTS_FORMAT else open_files
+        return Release(answers, opened(home, manifest, metadata, described))
     except FileFormatError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError):  # values of other types, anywhere
         raise FileFormatError(f"{home / 'manifest.json'} does not hold what a release's does; {AGAIN}") from None
-
-
-def _opened(home: AnyPath, manifest: Mapping[str, Any]) -> Release:
-    described, metadata = manifests.read_description(home, manifest)
-    answers = manifests.SavedAnswers(described.plan, described.noise, home, manifest["files"])
-    opened = open_parts if described.file_format == file_names.PARTS_FORMAT else open_files
-    return Release(answers, opened(home, manifest, metadata, described))

@@ -175,7 +175,6 @@ class _Structure:
         return _identifiers(texts, _OWN, of=_name_of)
 
     def rows(self, form: FileForm, columns: Any) -> Any:
-        """The content of a file as a PyArrow table."""
         import pyarrow as pa
 
         def repeated(text: str) -> Any:
@@ -198,7 +197,6 @@ class _Structure:
         return self._artefact(flow, self._title(form), structure=structure) | _notes(about | known)
 
     def message(self, flows: Sequence[Json]) -> bytes:
-        """The message, once all dataflows are known."""
         said = self.described.publication
         meta = {
             "schema": f"https://raw.githubusercontent.com/{_SCHEMA}",

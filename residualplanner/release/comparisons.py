@@ -208,10 +208,8 @@ def ratio(
         >>> ratio(ill, release["region",], factor=1000).estimate.round(-1)
         array([30., 60.])
     """
-    pair = _ratio_of(one, other, "ratio")
-    numbers = _of_ratio(pair, level, factor, 0.0, simultaneous)
     times = "" if factor == 1 else f", times {factor:,.15g}"
-    return _compared((one, other), f"ratio of {{}} to {{}}{times}", "", level, simultaneous, factor, numbers)
+    return _compared_ratio("ratio", (one, other), f"of {{}} to {{}}{times}", level, simultaneous, factor)
 
 
 def change(new: Table, old: Table, *, level: float = 0.95, simultaneous: bool = False) -> ComparedTable:
@@ -229,9 +227,7 @@ def change(new: Table, old: Table, *, level: float = 0.95, simultaneous: bool = 
 
     Source: eqs. (118), (119) and (136).
     """
-    pair = _ratio_of(new, old, "change")
-    numbers = _of_ratio(pair, level, 1.0, -1.0, simultaneous)
-    return _compared((new, old), "change of {} since {}", "", level, simultaneous, 0.0, numbers)
+    return _compared_ratio("change", (new, old), "of {} since {}", level, simultaneous, factor=1.0, shift=-1.0)
 
 
 def ranks(table: Table, *, level: float = 0.95) -> RankTable:
@@ -319,15 +315,17 @@ def _margin(level: float, cells: int, *, simultaneous: bool) -> float:
     return margin_factor(1 - (1 - require_level(level)) / cells if simultaneous else level)
 
 
-def _of_ratio(
-    pair: Ratio, level: float, factor: float, shift: float, simultaneous: bool
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The ratios times a factor, plus a number: estimates, standard errors, and the ends of intervals."""
+def _compared_ratio(
+    word: str, tables: tuple[Table, Table], of: str, level: float, simultaneous: bool, factor: float, shift: float = 0
+) -> ComparedTable:
+    """The ratios of two tables times a factor, plus a number."""
+    pair = _ratio_of(*tables, word)
     found, std_err = ratio_and_std_err(pair)
     low, high = fieller_interval(pair, _margin(level, pair.above.size, simultaneous=simultaneous), np.inf)
     if factor < 0:
         low, high = high, low
-    return found * factor + shift, std_err * abs(factor), low * factor + shift, high * factor + shift
+    numbers = found * factor + shift, std_err * abs(factor), low * factor + shift, high * factor + shift
+    return _compared(tables, f"{word} {of}", "", level, simultaneous, factor + shift, numbers)
 
 
 def _compared(

@@ -4,7 +4,7 @@ Source: docs/mathematics.md section 7; eqs. (12), (26), (118), (119) and (136).
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,9 +18,6 @@ from residualplanner.release.heading import Heading
 
 if TYPE_CHECKING:
     from residualplanner.gate.measurement.measurement import NoisyAnswers
-
-#: What noise is multiplied by: of the answers of a measurement by the positions of the attributes of each set.
-NoiseWeights = Mapping[tuple[int, ...], tuple[float, FloatArray]]
 
 
 class WeightedCells(NamedTuple):

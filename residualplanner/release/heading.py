@@ -100,12 +100,11 @@ def index_of_cell(
     names: Sequence[str],
     labels: Sequence[Sequence[object]],
     given: Mapping[str, object],
-    full_names: Sequence[Sequence[Sequence[str]]] = (),
+    full_names: Sequence[Sequence[Sequence[str]]],
 ) -> tuple[int, ...]:
-    """The index of the cell with the given labels, by name; a label that is not a string may be written as one.
+    """The index of the cell with the given labels, by name; ``full_names`` are other words for them.
 
-    Labels have other words in ``full_names``, too.  DomainError where an attribute is missing or unknown, has no such
-    label, or several labels have that name.
+    DomainError where an attribute is missing or unknown, has no such label, or several labels have that name.
     """
     for name in given:
         require_attribute(names, name)
@@ -113,16 +112,12 @@ def index_of_cell(
     if missing:
         without = names_text("attribute", missing, "has", "have")
         raise DomainError(f"give a label of each attribute; {without} none", attributes=missing)
-    others = full_names or ((),) * len(names)
-    axes = zip(names, labels, others, strict=True)
-    return tuple(index_of_label(name, entries, given[name], words) for name, entries, words in axes)
+    axes = zip(names, labels, full_names, strict=True)
+    return tuple(_index_of_label(name, entries, given[name], words) for name, entries, words in axes)
 
 
-def index_of_label(name: str, labels: Sequence[object], label: object, full_names: Sequence[Sequence[str]] = ()) -> int:
-    """The index of a label on the axis of an attribute: of the same value and type, or of the same text, or so named.
-
-    DomainError where there is none, or several labels have that name.
-    """
+def _index_of_label(name: str, labels: Sequence[object], label: object, full_names: Sequence[Sequence[str]]) -> int:
+    """The index of a label on the axis of an attribute: of the same value and type, or text, or so named."""
     texts, numbers = [str(entry) for entry in labels], range(len(labels))
     same = [index for index in numbers if type(labels[index]) is type(label) and labels[index] == label]
     named = [index for index, words in enumerate(full_names) if label in words]

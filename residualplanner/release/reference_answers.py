@@ -86,7 +86,7 @@ def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> Resid
                     mapped += spread[axis] * _spread(lower, spread, 1 << axis, [*changes][number + 1 :])
                 answers = device.to_host(mapped)
             found.put(part, answers)
-    return found.answers()
+    return Residuals(found.groups, frozen(found.values))
 
 
 def _spread(lower: Callable[[int], Array], spread: Mapping[int, Array], left_out: int, axes: Sequence[int]) -> Array:
@@ -109,8 +109,8 @@ class _ReferenceAnswers:
         self.groups = groups = reference_groups(plan.strategy)
         shapes = [(len(members), *shape) for members, shape in zip(groups.members, groups.answer_shapes, strict=True)]
         ends = np.cumsum([math.prod(shape) for shape in shapes])
-        self._values = np.empty(int(ends[-1]))
-        parts = np.split(self._values, ends[:-1])
+        self.values = np.empty(int(ends[-1]))
+        parts = np.split(self.values, ends[:-1])
         self._blocks = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
     def put(self, sets: NDArray[np.int64], answers: FloatArray) -> None:
@@ -130,6 +130,3 @@ class _ReferenceAnswers:
             return device.put(block[self.groups.row[numbers]].reshape(len(sets), *kept))
 
         return of
-
-    def answers(self) -> Residuals:
-        return Residuals(self.groups, frozen(self._values))

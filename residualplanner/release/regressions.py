@@ -53,7 +53,7 @@ def moments(domain: Domain, attributes: Sequence[str], by: QueryLike = ()) -> li
     groups = kinds_by_name(domain, by)
     if len(set(attributes)) < 2 or len(set(attributes)) < len(attributes) or set(attributes) & set(groups):
         raise WorkloadError(f"moments are of two attributes or more that make no groups, got {list(attributes)}")
-    kinds = {name: _kind(domain[name]) for name in attributes}
+    kinds = {name: Identity() if domain[name].numeric is None else Moments() for name in attributes}
     return [groups | {name: kinds[name] for name in pair} for pair in combinations(attributes, 2)]
 
 
@@ -98,8 +98,7 @@ def correlation(
         return np.arctanh(_correlation(np.moveaxis(each[query].estimate, axes, (0, 1))))
 
     found = simulated(release, transformed, level=level, simulations=simulations)
-    estimate = np.tanh(found.estimate)
-    numbers = estimate, np.tanh(found.low), np.tanh(found.high)
+    numbers = [np.tanh(each) for each in (found.estimate, found.low, found.high)]
     groups = [axis for axis in range(len(table.names)) if axis not in axes]
     names, labels = (tuple(table.names[axis] for axis in groups), tuple(table.labels[axis] for axis in groups))
     return _table(f"correlation of {one} and {other}", names, labels, found, numbers)
@@ -182,10 +181,6 @@ def _table(
     return ComparedTable(title, "", names, labels, found.level, False, 0.0, BY_SIMULATION, *every)
 
 
-def _kind(attribute: Attribute) -> Kind:
-    return Identity() if attribute.numeric is None else Moments()
-
-
 def _correlation(sums: FloatArray) -> FloatArray:
     """The correlations (groups..) of the sums (3, 3, groups..) of products; NaN where there is none.  Eq. (143)."""
     count = np.where(sums[0, 0] > 0, sums[0, 0], np.nan)
@@ -221,19 +216,15 @@ def _terms_of(attribute: Attribute) -> _Terms:
     return _Terms(np.ones(attribute.size), every[1:], np.einsum("ir,ij->ijr", every, every)[1:, 1:])
 
 
-def _sums(release: Release, query: Mapping[str, Kind]) -> FloatArray:
-    """The answers of two attributes, the first's along the first axis."""
-    table = release[query]
-    return np.asarray(
-        table.estimate.transpose([table.names.index(release.plan.domain[name].heading) for name in query])
-    )
-
-
 def _coefficients(release: Release, queries: Sequence[Mapping[str, Kind]]) -> FloatArray:
     """The coefficients of the first attribute of the first query on all others; NaN where noise leaves none."""
     domain = release.plan.domain
     outcome = next(iter(queries[0]))
-    sums = {tuple(query): _sums(release, query) for query in queries}
+    sums = {}
+    for query in queries:
+        one, other = query
+        sums[one, other] = release[query].estimate
+        sums[other, one] = sums[one, other].T
     with_outcome = {name: table for (first, name), table in sums.items() if first == outcome}
     terms = {name: _terms_of(domain[name]) for name in with_outcome}
     first, *_ = with_outcome
@@ -243,7 +234,7 @@ def _coefficients(release: Release, queries: Sequence[Mapping[str, Kind]]) -> Fl
         [
             terms[one].squares @ with_outcome[one][0]
             if one == other
-            else terms[one].linear @ _between(sums, one, other) @ terms[other].linear.T
+            else terms[one].linear @ sums[one, other] @ terms[other].linear.T
             for other in terms
         ]
         for one in terms
@@ -252,10 +243,6 @@ def _coefficients(release: Release, queries: Sequence[Mapping[str, Kind]]) -> Fl
     gram = np.block([[total[:1, None], border[None]], [border[:, None], np.block(blocks)]])
     found = _solved(gram, np.concatenate([total[1:2], *(each[1] for each in alone)]))
     return _in_units(found, domain[outcome], [domain[name] for name in terms])
-
-
-def _between(sums: Mapping[tuple[str, ...], FloatArray], one: str, other: str) -> FloatArray:
-    return sums[one, other] if (one, other) in sums else sums[other, one].T
 
 
 def _solved(gram: FloatArray, products: FloatArray) -> FloatArray:

@@ -25,7 +25,7 @@ from residualplanner.release.means import MeanTable, QuantileTable
 from residualplanner.release.profiles import Profile
 from residualplanner.release.proportions import ProportionTable
 from residualplanner.release.statistic_table import Column, StatisticTable, unit_of
-from residualplanner.release.tidy_form import label_columns, name_beside
+from residualplanner.release.tidy_form import label_columns
 
 TABLES: dict[type[Statistic], type[StatisticTable]] = {
     Mean: MeanTable,
@@ -58,7 +58,7 @@ class StatisticForm:
         meanings = self.kind.meanings_of_values(self.attribute)
         if meanings is not None:
             name = self.kind.axis_of_values
-            more[name][name_beside(name, MEANING)] = meanings
+            more[name][f"{name}_{MEANING}"] = meanings
         return (*(label_columns(*group) for group in self.groups), *more.values())
 
     @property

@@ -203,7 +203,7 @@ class Table(Heading):
             return shown_table(axes, statistic.estimate, None, ends=ends, level=level, unit=statistic.unit)
         found = shown_table(of_axes, self.estimate, self.std_err, level=level, unit=self.unit)
         if self.origin is None:
-            return replace(found, has_intervals=self.product.is_unbiased)
+            return found if self.product.is_unbiased else replace(found, ends=None, joint_ends=None)
         rows = rows_to_show(self.estimate.ravel())
         origin = self.origin.each(lambda part: part.ravel()[rows])
         return replace(found, ends=origin.interval(found.margins), joint_ends=origin.interval(found.joint_margins))

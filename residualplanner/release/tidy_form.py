@@ -26,15 +26,9 @@ BESIDE = {
 
 
 def label_columns(attribute: Attribute, kind: Kind) -> dict[str, tuple[object, ...]]:
-    """The columns of one axis of a table, by name: the labels of its answers, and what the kind has beside them."""
-    beside = kind.columns_beside(attribute)
-    name = attribute.name
-    return {name: kind.labels(attribute)} | {name_beside(name, word): beside[word] for word in beside}
-
-
-def name_beside(name: str, word: str) -> str:
-    """The name of a column beside the column of labels of this name, as ``sex_meaning``."""
-    return f"{name}_{word}"
+    """The columns of one axis of a table, by name: labels, and what the kind has beside them, as ``sex_meaning``."""
+    name, beside = attribute.name, kind.columns_beside(attribute)
+    return {name: kind.labels(attribute)} | {f"{name}_{word}": entries for word, entries in beside.items()}
 
 
 def label_column_names(axes: Iterable[tuple[Attribute, Iterable[Kind]]]) -> list[str]:

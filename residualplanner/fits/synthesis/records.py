@@ -232,7 +232,7 @@ class SyntheticRecords:
     def plot(self) -> "Picture":
         """How much pairs of attributes depend on each other in the model; what noise would hide is hatched."""
         from residualplanner.publish.pictures.drawing import Picture  # a door
-        from residualplanner.publish.pictures.pairs import dependence_figure  # a door
+        from residualplanner.publish.pictures.plots import dependence_figure  # a door
 
         return Picture("dependence of pairs", lambda: dependence_figure(self.domain.names, self.dependence))
 

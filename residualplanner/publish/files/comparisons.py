@@ -7,7 +7,6 @@ from typing import Any
 
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import FileFormatError, WorkloadError
-from residualplanner.publish.files import csv
 from residualplanner.publish.files.sidecar import INTEGER, NUMBER, TEXT, TRUTH, ComparisonForm, FileColumn, label_type
 from residualplanner.release.comparisons import RANKS, ComparedTable, Comparisons, RankTable
 
@@ -34,11 +33,6 @@ def require_comparisons(comparisons: Comparisons) -> None:
             )
     if len({name.lower() for name in comparisons}) < len(comparisons):
         raise WorkloadError("two comparisons have names that differ in case only, which some systems ignore")
-
-
-def comparison_files(comparisons: Comparisons) -> dict[str, Any]:
-    """The content of their files, by the names of these."""
-    return {form.file: csv.write(comparisons[name].to_frame()) for name, form in comparison_forms(comparisons).items()}
 
 
 def comparison_in_sheet(comparison: ComparedTable | RankTable) -> Any:

@@ -17,7 +17,7 @@ from residualplanner.method.queries.kind import Kind
 from residualplanner.publish.files.columns import arrow_type, not_the_table
 from residualplanner.publish.files.file_names import escaped, written_queries
 from residualplanner.publish.files.sidecar import STATISTICS, TEXT, Description, FileForm, label_type
-from residualplanner.release.tidy_form import BESIDE, label_columns, name_beside
+from residualplanner.release.tidy_form import BESIDE, label_columns
 
 #: How many bytes are read at a time; a row must fit.
 _BLOCK = 2**24
@@ -110,7 +110,7 @@ def _label_columns(columns: Mapping[str, Sequence[object]], attribute: Attribute
     """The columns of the labels of an axis, of an attribute's values or others, and of what stands beside them."""
     first, found = next(iter(columns)), []
     said: dict[str, dict[str, object]]
-    said = {name_beside(first, word): {"dc:description": sentence} for word, sentence in BESIDE.items()}
+    said = {f"{first}_{word}": {"dc:description": sentence} for word, sentence in BESIDE.items()}
     about = {} if attribute is None else attribute.about.to_json()
     said[first] = {_TERMS[word]: text for word, text in about.items()}
     for name, labels in columns.items():

@@ -5,6 +5,8 @@ import re
 import string
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind
@@ -62,14 +64,11 @@ def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
 def parts_of_workload(workload: Workload) -> NameParts:
     """What each attribute contributes to file names for each kind of query on it in the workload."""
     names = encoded_names(workload.domain.names)
-    kinds_of: dict[int, list[Kind]] = {}
-    for position, kind in workload.attribute_kinds:
-        kinds_of.setdefault(position, []).append(kind)
-    return {
-        (position, kind): part
-        for position, kinds in kinds_of.items()
-        for kind, part in zip(kinds, parts_of_kinds(names[position], kinds), strict=True)
-    }
+    found: NameParts = {}
+    for position, pairs in groupby(workload.attribute_kinds, itemgetter(0)):
+        own = list(pairs)
+        found.update(zip(own, parts_of_kinds(names[position], [kind for _, kind in own]), strict=True))
+    return found
 
 
 def table_name(parts: Sequence[str]) -> str:
@@ -98,11 +97,6 @@ def statistic_sheet(sheet: str) -> str:
 def statistics_in_parts(word: str) -> str:
     """The file of all statistics of one sort, where tables are in parts."""
     return f"{word.replace(' ', '-')}.parquet"
-
-
-def comparison_sheet(number: int) -> str:
-    """The name of the sheet of a comparison, by its number."""
-    return f"comparison {number}"
 
 
 def written_queries(workload: Workload) -> Iterator[WrittenQuery]:

@@ -5,9 +5,9 @@ A new one with a file for each table is a module with the two, and a line in `FO
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import WorkloadError
@@ -126,12 +126,9 @@ def require_exportable(
 
 def require_free_columns(workload: Workload, profile: Profile) -> None:
     """Raise WorkloadError if an attribute has the name of a column of the tables, or of their statistics."""
-    is_axis = np.array([kind.is_axis for kind in workload.kinds], dtype=bool)
-    uses = workload.uses & is_axis
-    used = np.flatnonzero(uses.any(axis=1)).tolist()
-    kinds = {position: [workload.kinds[code] for code in np.flatnonzero(uses[position])] for position in used}
-    axes = ((workload.domain.attributes[position], kinds[position]) for position in used)
-    require_free_names(label_column_names(axes), profile)
+    axes = groupby((pair for pair in workload.attribute_kinds if pair[1].is_axis), itemgetter(0))
+    kinds = ((workload.domain.attributes[position], [kind for _, kind in own]) for position, own in axes)
+    require_free_names(label_column_names(kinds), profile)
     queries = written_queries(workload) if kinds_of_statistics(workload) else ()
     for form in filter(None, (statistic_form(workload.domain, profile, query) for query in queries)):
         columns = {column.name for column in form.columns}.union(*form.axes[len(form.groups) :])

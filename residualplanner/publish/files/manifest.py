@@ -134,8 +134,8 @@ def read_manifest(home: AnyPath) -> dict[str, Any]:
     manifest = _json_of(path, limited_bytes(path, HEADER_LIMIT, name=path, remedy=AGAIN))
     if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
         raise FileFormatError(f"{path} is not the manifest of a release; name the folder of one")
-    made_by = manifest.get("package_versions")
-    made_by = made_by.get("residualplanner") if isinstance(made_by, dict) else None
+    versions = manifest.get("package_versions")
+    made_by = versions.get("residualplanner") if isinstance(versions, dict) else None
     require_version(manifest.get("version"), made_by, kind="release", where=f"{path}: ")
     return manifest
 

@@ -102,15 +102,6 @@ class Saved(Numbers):
         """What the folder is called."""
         return (self.home.resolve() if isinstance(self.home, Path) else self.home).name
 
-    def has_intervals(self, level: float) -> bool:
-        """Whether files have intervals of numbers that are not unbiased, at a level."""
-        del level
-        return False
-
-    def intervals(self, table: Table) -> tuple[FloatArray, FloatArray]:
-        """The intervals of a table whose numbers are not unbiased, as its file has them, (cells,) each, in C order."""
-        raise NotImplementedError(f"{self.folder} has no intervals of {table.title}")  # as `has_intervals` says
-
     @abstractmethod
     def file_of(self, number: int) -> str:
         """The file of the table of a query by its number in the workload, within the folder; empty for none."""
@@ -261,13 +252,12 @@ class InFiles(Saved):
         return self.files[self._names[number]].file
 
     def has_intervals(self, level: float) -> bool:
-        """As `Saved.has_intervals`."""
-        about = self.metadata["tables"]
-        columns = {column["name"] for column in about["columns"]}
-        return not self.product.is_unbiased and columns.issuperset(_INTERVAL) and bool(about["conf_level"] == level)
+        """Whether files have intervals of numbers that are not unbiased, at a level."""
+        columns = {name for name, _ in self.described.profile.columns}
+        return not self.product.is_unbiased and columns.issuperset(_INTERVAL) and self.described.level == level
 
     def intervals(self, table: Table) -> tuple[FloatArray, FloatArray]:
-        """As `Saved.intervals`."""
+        """The intervals of a table whose numbers are not unbiased, as its file has them, (cells,) each, in C order."""
         frame = self.frame(table.query)
         low, high = (frame[name].to_numpy(dtype=np.float64) for name in _INTERVAL)
         return low, high

@@ -6,10 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from residualplanner.gate.measurement.noise_record import NoiseRecord
-from residualplanner.ground.checks import IntArray
 from residualplanner.ground.words import query_text
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import clipping_of, omission_of
@@ -17,7 +14,6 @@ from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import Kind, labels_in_words
 from residualplanner.method.workload.query import WrittenQuery
-from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files import file_names
 from residualplanner.release.product import Product
 from residualplanner.release.profiles import QUERY, Profile
@@ -116,17 +112,11 @@ class FileForm:
 
 
 class ComparisonForm(NamedTuple):
-    """What the file of a comparison of tables holds.
-
-    Attributes:
-        name: of the comparison.
-        title: what it is, in words.
-        columns: of labels and of numbers.
-    """
+    """What the file of a comparison of tables holds."""
 
     name: str
-    title: str
-    columns: tuple[FileColumn, ...]
+    title: str  # what it is, in words
+    columns: tuple[FileColumn, ...]  # of labels and of numbers
 
     @property
     def file(self) -> str:
@@ -321,11 +311,6 @@ class Description:
                 if each == position
             ],
         }
-
-
-def queries_with(workload: Workload, codes: Sequence[int]) -> IntArray:
-    """The numbers of the queries with one of some kinds, ascending."""
-    return np.flatnonzero(np.concatenate([np.isin(block.kinds, codes).any(axis=1) for block in workload.blocks]))
 
 
 def words_json(words: tuple[str, str, str]) -> dict[str, str]:

@@ -36,8 +36,8 @@ _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 _DATE = dt.datetime(1980, 1, 1)  # a time would make each file differ from the last
 _WIDTHS, _FILTER_WIDTH = (10, 44), 4
 _ABOUT_WIDTHS, _INDEX_WIDTHS = (26, 12, 84), (34, 36, 30, 10, 60)
-#: Points of a line of text, and how many letters of a sentence fit a line for each unit of a column's width.
-_LINE_HEIGHT, _LETTERS_PER_WIDTH = 15.0, 1.0
+#: Points of a line of text, of which a letter fits for each unit of a column's width, with some to spare.
+_LINE_HEIGHT = 15.0
 _HEADER_LIMIT = 120
 _BATCH = 2**14
 #: The format of columns of words among the numbers, how these are aligned, and the letters of the longest word.
@@ -101,7 +101,7 @@ class Book:
             self._styles[style] = book.add_format({"num_format": style, "valign": "top"} | aligned)
             self._styles[f"head of {style}"] = book.add_format(head | aligned)
 
-    def add_table(self, name: str, table: Any, title: str = "") -> None:
+    def add_table(self, name: str, table: Any, title: str) -> None:
         """Add a sheet with a PyArrow table, and its title on each printed page: row after row, to save memory."""
         sheet = self._sheet(name, title, heads=table.column_names)
         writers = [_writer(sheet, column) for column in table.columns]
@@ -219,10 +219,9 @@ def _converted(values: tuple[Any, ...], word: str, path: AnyPath) -> list[Any]:
         raise not_the_table(path) from None
 
 
-def _lines(text: str, width: float) -> int:
-    """How many lines a text needs in a column of a width in letters, with some to spare."""
-    letters = max(1, int(_LETTERS_PER_WIDTH * width))
-    return sum(max(1, -(-len(line) // letters)) for line in text.split("\n"))
+def _lines(text: str, width: int) -> int:
+    """How many lines a text needs in a column of a width."""
+    return sum(max(1, -(-len(line) // width)) for line in text.split("\n"))
 
 
 def _writer(sheet: Any, column: Any) -> Callable[[int, int, Any], object]:

@@ -65,15 +65,6 @@ class Areas:
         return Picture(f"{self.what if shown == 'estimate' else LEGENDS[shown]} by {self.level}", draw)
 
 
-def _areas_of_table(table: Table) -> list[Areas]:
-    """The areas that the cells of a table of one attribute are about, level by level from coarse to fine."""
-    if len(table.names) != 1:
-        raise WorkloadError(f"a map is of a table of one attribute, got {list(table.names)}; sum over the others first")
-    kind = next(kind for kind in table.kinds if kind.is_axis)
-    unit = RECORDS if table.unit == COUNTS else table.unit
-    return areas_of(table.plan.domain[table.names[0]], kind, table.estimate, table.std_err, unit)
-
-
 def areas_of(
     attribute: Attribute,
     kind: Kind,
@@ -88,30 +79,25 @@ def areas_of(
     levels = np.array(beside.get("level", (attribute.name,) * len(labels)))
     codes = np.array(_codes_of(kind, attribute), dtype=object)
     names = np.array(beside.get("name", beside.get("meaning", labels)), dtype=object)
-    chosen = [(level, levels == level) for level in dict.fromkeys(levels.tolist())]
     return [
-        Areas(level, tuple(codes[at]), tuple(names[at]), estimate[at], std_err[at], unit, what, np.flatnonzero(at))
-        for level, at in chosen
+        Areas(level, tuple(codes[at]), tuple(names[at]), estimate[at], std_err[at], unit, what, at)
+        for level in dict.fromkeys(levels.tolist())
+        for at in (np.flatnonzero(levels == level),)
     ]
 
 
 def areas_without_shape(workload: Workload, maps: Mapping[str, Boundaries]) -> dict[str, tuple[str, ...]]:
     """By mapped attribute the codes of areas that have no shape, on levels of which some areas have one."""
-    domain, found = workload.domain, dict[str, tuple[str, ...]]()
+    found = {}
     for name, boundaries in maps.items():
-        uses, attribute = workload.uses[domain.positions((name,))[0]], domain[name]
-        lacking: dict[str, None] = {}
+        attribute, lacking = workload.domain[name], dict[str, None]()
+        shaped = {code for code, rings in boundaries.rings.items() if rings}
         own = set(map(label_text, attribute.own_labels))  # such as "Not stated", which is no area
-        for kind in (kind for kind, is_used in zip(workload.kinds, uses, strict=True) if is_used and kind.is_axis):
+        for kind in _kinds_on(attribute, workload):
             codes = _codes_of(kind, attribute)
-            levels = kind.columns_beside(attribute).get("level", (name,) * len(codes))
-            mapped = {level for level, code in zip(levels, codes, strict=True) if boundaries.rings.get(code)}
-            pairs = zip(levels, codes, strict=True)
-            lacking |= {
-                code: None
-                for level, code in pairs
-                if level in mapped and not (code in own or boundaries.rings.get(code))
-            }
+            pairs = [*zip(kind.columns_beside(attribute).get("level", (name,) * len(codes)), codes, strict=True)]
+            mapped = {level for level, code in pairs if code in shaped}
+            lacking |= {code: None for level, code in pairs if level in mapped and code not in own | shaped}
         found[name] = tuple(lacking)
     return {name: codes for name, codes in found.items() if codes}
 
@@ -124,8 +110,7 @@ def require_shapes(workload: Workload, maps: Mapping[str, Boundaries]) -> None:
         close = suggestion(unknown[0], [*domain])
         raise DomainError(f"maps: the domain has no attribute {unknown[0]!r}{close}", attributes=unknown)
     for name, boundaries in maps.items():
-        uses = workload.uses[domain.positions((name,))[0]]
-        kinds = [kind for kind, is_used in zip(workload.kinds, uses, strict=True) if is_used and kind.is_axis]
+        kinds = _kinds_on(domain[name], workload)
         if not kinds:
             raise no_table(name)
         if not any(boundaries.rings.get(code) for kind in kinds for code in _codes_of(kind, domain[name])):
@@ -146,13 +131,22 @@ def _no_shapes(attribute: Attribute, boundaries: Boundaries) -> WorkloadError:
     return WorkloadError(f"maps: no table of {attribute.name!r} has areas with a shape: {codes}; {remedy}")
 
 
+def _kinds_on(attribute: Attribute, workload: Workload) -> list[Kind]:
+    attributes = workload.domain.attributes
+    return [kind for at, kind in workload.attribute_kinds if attributes[at] is attribute and kind.is_axis]
+
+
 def _codes_of(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
     return kind.columns_beside(attribute).get("code") or tuple(map(label_text, kind.labels(attribute)))
 
 
 def areas_with_shapes(table: Table, boundaries: Boundaries, level: str | None = None) -> list[Areas]:
     """The areas of the levels of a table, or of one level, of which some have a shape, from coarse to fine."""
-    every = _areas_of_table(table)
+    if len(table.names) != 1:
+        raise WorkloadError(f"a map is of a table of one attribute, got {list(table.names)}; sum over the others first")
+    kind = next(kind for kind in table.kinds if kind.is_axis)
+    unit = RECORDS if table.unit == COUNTS else table.unit
+    every = areas_of(table.plan.domain[table.names[0]], kind, table.estimate, table.std_err, unit)
     chosen = every if level is None else entry_named("level", level, {each.level: [each] for each in every})
     return with_shapes(chosen, boundaries)
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,10 +39,7 @@ class InParts(Saved):
     """
 
     files: Mapping[int, PartFile]
-    layout: Layout = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "layout", layout_of(self.described.plan.workload))
+    layout: Layout
 
     @property
     def errors(self) -> "pd.DataFrame":
@@ -124,7 +121,7 @@ def open_parts(
     files = listed_parts(folder, manifest["files"], layout)
     if manifest["tables"]["count"] != sum(map(layout.count_of, files)):
         raise FileFormatError(f"{folder / PART_LIST} names other parts than {PLAN_FILE} has; {AGAIN}")
-    return InParts(folder, manifest, metadata, described, files)
+    return InParts(folder, manifest, metadata, described, files, layout)
 
 
 def _another(path: AnyPath) -> FileFormatError:

@@ -33,7 +33,7 @@ from residualplanner.publish.files import parquet
 from residualplanner.publish.files.columns import described_table
 from residualplanner.publish.files.file_names import statistics_in_parts
 from residualplanner.publish.files.manifest import files_beside, manifest_bytes, save_measurements
-from residualplanner.publish.files.sidecar import Description, queries_with, words_json
+from residualplanner.publish.files.sidecar import Description, words_json
 from residualplanner.publish.parts import writing
 from residualplanner.publish.parts.part_file import HASHES, part_lists
 from residualplanner.publish.parts.writing import PartWriter, labels_table, write_whole, written_parts
@@ -53,7 +53,8 @@ def write_statistics(
     """Write the statistics that tables of some parts are for; the hashes of the files, by name."""
     plan, wanted, found = described.plan, writer.layout.tables_of(parts), dict[str, str]()
     for word, codes in kinds_of_statistics(plan.workload).items():
-        tables = np.intersect1d(queries_with(plan.workload, codes), wanted)
+        is_one = np.concatenate([np.isin(block.kinds, codes).any(axis=1) for block in plan.workload.blocks])
+        tables = wanted[is_one[wanted]]
         if len(tables):
             about, name = (described.about_every, _columns(described, codes)), statistics_in_parts(word)
             adjusted, unbiased = (each.of(writer.measurement) for each in (writer.numbers, UNBIASED_NUMBERS))
@@ -235,10 +236,10 @@ def _unfinished(target: AnyPath, digest: str) -> Iterator[AnyPath]:
     """
     where = _in_folder(target, digest) if isinstance(target, Path) else _in_bucket(target, digest)
     with where as folder:
-        for path in folder.iterdir():  # what a run writes last, and a run that was killed may have left half written
-            if path.name not in (PARTS, HASHES, _MARK):
-                path.unlink()
         try:
+            for path in folder.iterdir():  # what a run writes last, and one that was killed may have left half written
+                if path.name not in (PARTS, HASHES, _MARK):
+                    path.unlink()
             yield folder
         except BaseException as error:
             if any((folder / PARTS).iterdir()):
@@ -246,6 +247,8 @@ def _unfinished(target: AnyPath, digest: str) -> Iterator[AnyPath]:
                     f"the parts that are written are in {folder}: saving the same measurement to {target} again goes "
                     "on from there; remove that folder if it is not to be finished"
                 )
+            else:
+                shutil.rmtree(folder) if isinstance(folder, Path) else _empty(folder)
             raise
 
 
@@ -261,12 +264,7 @@ def _in_folder(target: Path, digest: str) -> Iterator[Path]:
     if aside.is_dir() and not (hidden / HASHES).exists():
         rename(os.rename, aside, hidden / HASHES)
     (hidden / HASHES).mkdir(exist_ok=True)
-    try:
-        yield hidden
-    except BaseException:
-        if not any((hidden / PARTS).iterdir()):
-            shutil.rmtree(hidden)
-        raise
+    yield hidden
     rename(os.rename, hidden / HASHES, aside)
     if target.is_dir():
         target.rmdir()
@@ -283,12 +281,7 @@ def _in_bucket(target: Bucket, digest: str) -> Iterator[Bucket]:
         raise FileExistsError(f"{target} is not empty; name a new prefix, or empty this one first")
     with write_atomically(mark) as file:
         file.write(digest.encode("ascii"))
-    try:
-        yield target
-    except BaseException:
-        if not any((target / PARTS).iterdir()):
-            _empty(target)
-        raise
+    yield target
     _empty(target / HASHES)
     mark.unlink()
 

@@ -27,9 +27,9 @@ BLUES = ("#eff3ff", "#bdd7e7", "#6baed6", "#3182bd", "#08519c")
 ORANGES = ("#feedde", "#fdbe85", "#fd8d3c", "#e6550d", "#a63603")
 
 #: The names of these colors in a page, which can so have darker and lighter ones.
-_NAMED = {"ink": INK, "quiet": QUIET, "faint": FAINT, "blue": BLUE, "orange": ORANGE, "green": GREEN, "purple": PURPLE}
 _ROLES = {
-    **{color: f"--{name}" for name, color in (_NAMED | {"red": RED, "sky": SKY, "paper": "#ffffff"}).items()},
+    **{INK: "--ink", QUIET: "--quiet", FAINT: "--faint", "#ffffff": "--paper"},
+    **{BLUE: "--blue", ORANGE: "--orange", GREEN: "--green", PURPLE: "--purple", RED: "--red", SKY: "--sky"},
     **{color: f"--blue-{number}" for number, color in enumerate(BLUES, 1)},
     **{color: f"--orange-{number}" for number, color in enumerate(ORANGES, 1)},
 }

@@ -1,4 +1,4 @@
-"""The pictures of a report, each drawn from a small table; draw them within `drawing`.
+"""The pictures of a report and of models, each drawn from a small table; draw them within `drawing`.
 
 Of a large table a few cells are drawn, with intervals that hold however they were picked.
 """
@@ -41,6 +41,8 @@ _LETTERS = 90
 _SEEN = 1 / 250
 #: Points within this fraction of a panel coincide, and are drawn once.
 _SPOT = 1 / 160
+#: Of a picture of pairs the size of a cell and of what is beside the cells, in inches; and the most attributes.
+_CELL, _BESIDE, _MOST = 0.32, 2.4, 60
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -54,10 +56,8 @@ class ShownTable:
     std_errs: FloatArray  # (r,)
     level: float  # of confidence
     unit: str = RECORDS  # of estimates and errors, in words
-    has_intervals: bool = True
-    #: The low and high ends of the interval of each cell, (r,) each, where they are not the estimates and a margin.
+    #: The low and high ends of the interval of each cell by itself, and of all cells at once, (r,) each; None for none.
     ends: tuple[FloatArray, FloatArray] | None = None
-    #: Those of the intervals that hold for all cells at once, likewise.
     joint_ends: tuple[FloatArray, FloatArray] | None = None
 
     @property
@@ -75,16 +75,6 @@ class ShownTable:
         """The margins within which all cells of the table are at once, by the union bound, (r,)."""
         return margin_factor(min(1 - (1 - self.level) / max(self.cells, 1), 1 - 2**-53)) * self.std_errs
 
-    @property
-    def intervals(self) -> tuple[tuple[FloatArray, FloatArray] | None, ...]:
-        """The ends of the intervals for all cells at once, and of those of each cell by itself; None for no such."""
-        if not self.has_intervals:
-            return None, None
-        if self.ends is not None:
-            return self.joint_ends, self.ends
-        margins = self.joint_margins, self.margins
-        return tuple((self.estimates - margin, self.estimates + margin) for margin in margins)
-
 
 def shown_table(
     axes: Mapping[str, Sequence[object]],
@@ -95,14 +85,20 @@ def shown_table(
     level: float,
     unit: str,
 ) -> ShownTable:
-    """The rows to show of a table: labels by the names of its axes, estimates, standard errors, (q_1, .., q_k)."""
+    """The rows to show of a table: labels by the names of its axes, estimates, standard errors, (q_1, .., q_k).
+
+    Intervals are of estimates and their margins, unless their ``ends`` are given.
+    """
     chosen, names = rows_to_show(estimate.ravel()), tuple(axes)
     indices = np.stack(np.unravel_index(chosen, estimate.shape or (1,)), axis=1)[:, : estimate.ndim]
     texts = tuple(tuple(str(axes[name][i]) for name, i in zip(names, row, strict=True)) for row in indices.tolist())
     numbers, *of_ends = (frozen(each.ravel()[chosen]) for each in (estimate, *ends))
     errors = np.full_like(numbers, np.nan) if std_err is None else std_err.ravel()[chosen]
     shown = ShownTable(names, estimate.size, texts, numbers, errors, level, RECORDS if unit == COUNTS else unit)
-    return shown if not of_ends else replace(shown, ends=(of_ends[0], of_ends[1]))
+    if of_ends:
+        return replace(shown, ends=(of_ends[0], of_ends[1]))
+    own, joint = ((numbers - margins, numbers + margins) for margins in (shown.margins, shown.joint_margins))
+    return replace(shown, ends=own, joint_ends=joint)
 
 
 def rows_to_show(estimate: FloatArray) -> NDArray[np.int64]:
@@ -160,7 +156,7 @@ def fairness_figure(
     return figure
 
 
-def draw_targets(names: Sequence[str], margins: Any, targets: Any, met: Sequence[bool]) -> "Figure":
+def draw_targets(names: Sequence[str], margins: FloatArray, targets: FloatArray, met: NDArray[np.bool_]) -> "Figure":
     """For each table its margin of error, and the target as a bar across."""
     from matplotlib.lines import Line2D
 
@@ -168,9 +164,8 @@ def draw_targets(names: Sequence[str], margins: Any, targets: Any, met: Sequence
     rows = np.arange(len(names))
     axes.hlines(rows, np.minimum(margins, targets), np.maximum(margins, targets), color=FAINT, linewidth=3)
     axes.plot(targets, rows, "|", color=INK, markersize=13, markeredgewidth=2)
-    good = np.asarray(met, dtype=np.bool_)
-    axes.plot(np.asarray(margins)[good], rows[good], "o", color=BLUE)
-    axes.plot(np.asarray(margins)[~good], rows[~good], "X", color=RED, markersize=8)
+    axes.plot(margins[met], rows[met], "o", color=BLUE)
+    axes.plot(margins[~met], rows[~met], "X", color=RED, markersize=8)
     _name_rows(axes, names)
     axes.set_xscale("log")
     _log_axis(axes, "x", _log_limits(np.concatenate([margins, targets])))
@@ -178,7 +173,7 @@ def draw_targets(names: Sequence[str], margins: Any, targets: Any, met: Sequence
     looks = (("target", INK, "|", 11), ("target met", BLUE, "o", 6), ("target missed", RED, "X", 8))
     shown = [
         Line2D([], [], color=color, marker=marker, linestyle="", label=label, markersize=size, markeredgewidth=1.5)
-        for label, color, marker, size in looks[: 2 if good.all() else 3]
+        for label, color, marker, size in looks[: 2 if met.all() else 3]
     ]
     figure.legend(handles=shown, loc="outside upper center", ncols=3)
     return figure
@@ -190,8 +185,8 @@ def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
 
     figure, axes = _bars(len(table.labels))
     rows, estimates = np.arange(len(table.labels)), table.estimates
-    looks = ((labels[1], QUIET, 1), (labels[0], SKY, 6))
-    for ends, (label, color, width) in zip(table.intervals, looks, strict=True):
+    looks = ((table.joint_ends, labels[1], QUIET, 1), (table.ends, labels[0], SKY, 6))
+    for ends, label, color, width in looks:
         if ends is not None:
             axes.hlines(rows, *ends, color=color, linewidth=width, label=label)
     # A thin line across hides no interval, as small as it may be.
@@ -211,6 +206,35 @@ def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
     axes.set_title(short_text(" · ".join(table.names), 90), fontweight="normal", color=QUIET)
     handles, legend = axes.get_legend_handles_labels()
     figure.legend(handles[::-1], legend[::-1], loc="outside upper center", ncols=3)
+    return figure
+
+
+def dependence_figure(names: Sequence[str], frame: "pd.DataFrame") -> "Figure":
+    """Darker cells for pairs that depend more on each other in the model; hatched where it did not show above noise."""
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    shown = list(names)[:_MOST]
+    place = {name: number for number, name in enumerate(shown)}
+    values = np.full((len(shown), len(shown)), np.nan)
+    side = _CELL * len(shown) + _BESIDE
+    figure = Figure(figsize=(side + 1, side), layout="constrained")
+    axes = figure.add_subplot()
+    columns = (frame[name].tolist() for name in ("attribute", "other", "of_model", "is_shown"))
+    for one, other, dependence, is_shown in zip(*columns, strict=True):
+        if one in place and other in place:
+            column, line = place[one], place[other]
+            values[line, column] = dependence
+            if not is_shown:
+                corner = (column - 0.5, line - 0.5)
+                axes.add_patch(Rectangle(corner, 1, 1, fill=False, hatch="////", edgecolor=QUIET, linewidth=0))
+    image = axes.imshow(values, cmap="Blues", vmin=0, vmax=max(float(np.nanmax(values, initial=0.0)), 0.1))
+    axes.grid(visible=False)
+    axes.set_xticks(range(len(shown)), shown, rotation=90)
+    axes.set_yticks(range(len(shown)), shown)
+    bar = figure.colorbar(image, shrink=0.6)
+    bar.set_label("dependence (root of chi-square to a record)")
+    axes.set_title("Dependence of pairs in the model; hatched where noise hides it", loc="left")
     return figure
 
 
@@ -293,12 +317,7 @@ def _log_axis(axes: "Axes", which: str, limits: tuple[float, float], *, fewest: 
 
 
 def log_ticks(low: float, high: float, *, fewest: int = 3) -> list[float]:
-    """Round numbers between two limits: of some decades or each 1; or 1, 2, 5; or more, if there are few.
-
-    Example:
-        >>> log_ticks(0.9, 5e6), log_ticks(3, 70), log_ticks(11, 19)
-        ([1.0, 1000.0, 1000000.0], [5.0, 10.0, 20.0, 50.0], [12.0, 14.0, 16.0, 18.0])
-    """
+    """Round numbers between two limits: of some decades or each 1; or 1, 2, 5; or more, if there are few."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     choices: list[list[float]] = [[10.0**decade for decade in decades if decade % step == 0] for step in (4, 3, 2, 1)]
     for digits in ((1, 2, 5), (1, 1.5, 2, 3, 5, 7), range(1, 10), (tenth / 10 for tenth in range(10, 100, 2))):
@@ -312,12 +331,7 @@ def log_ticks(low: float, high: float, *, fewest: int = 3) -> list[float]:
 
 
 def power_text(value: float) -> str:
-    """A tick's label; large powers of ten as such, without any markup.
-
-    Example:
-        >>> power_text(5), power_text(1e5), power_text(1e6), power_text(1e12)
-        ('5', '100,000', '10⁶', '10¹²')
-    """
+    """A tick's label; large powers of ten as such, without any markup."""
     power = math.log10(value) if value > 0 else 0.0
     if value >= 1e6 and power == int(power):
         return "10" + "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(int(power)))

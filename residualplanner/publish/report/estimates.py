@@ -1,6 +1,6 @@
 """The tables of a release in a report: of each order the largest."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -39,14 +39,8 @@ def rows_of_tables(subject: Subject) -> list[int]:
 
 def estimates_of(subject: Subject) -> Iterator[Figure]:
     """The tables of a release to show, read one at a time."""
-    rows = rows_of_tables(subject) if subject.tables else []
-    for row in rows:
-        table, is_unbiased = subject.read_table(row), subject.product.is_unbiased
-        columns, errors = _columns(table, is_unbiased=is_unbiased)
-        name = f"table-{int(subject.errors['order'].iloc[row])}"
-        title = name, _title(subject, row), _note(table, is_unbiased=is_unbiased)
-        heads = tuple(subject.plan.domain[name].heading for name in table.names)
-        yield _of_cells(table, title, heads, columns, decimals_of_errors(errors))
+    for row in rows_of_tables(subject) if subject.tables else []:
+        yield _of_table(subject, row, subject.read_table(row))
 
 
 def _title(subject: Subject, row: int) -> str:
@@ -64,8 +58,8 @@ def _note(table: ShownTable, *, is_unbiased: bool) -> str:
             f"{shown} estimates of {table.cells:,}. Chosen for their size, they tend to be too high; the wide "
             "intervals hold for all cells at once, hence also for chosen ones."
         )
-    of = "" if table.is_whole else " numbers of"
-    return f"{shown}{of} {count_text(table.cells, 'cell')}.{_CUT if table.ends is not None else ''}"
+    of, cut = "" if table.is_whole else " numbers of", "" if is_unbiased or table.ends is None else _CUT
+    return f"{shown}{of} {count_text(table.cells, 'cell')}.{cut}"
 
 
 def _columns(table: ShownTable, *, is_unbiased: bool) -> tuple[dict[tuple[str, str], FloatArray], FloatArray]:
@@ -85,24 +79,22 @@ def _columns(table: ShownTable, *, is_unbiased: bool) -> tuple[dict[tuple[str, s
     }, table.margins
 
 
-def _of_cells(
-    table: ShownTable,
-    title: tuple[str, str, str],
-    heads: tuple[str, ...],
-    columns: Mapping[tuple[str, str], FloatArray],
-    decimals: int,
-) -> Figure:
+def _of_table(subject: Subject, row: int, table: ShownTable) -> Figure:
     import pandas as pd
 
+    is_unbiased, heads = subject.product.is_unbiased, tuple(subject.plan.domain[name].heading for name in table.names)
+    columns, errors = _columns(table, is_unbiased=is_unbiased)
+    decimals, shown = decimals_of_errors(errors), dict(columns)
     labels = f"{level_text(table.level)} interval of the cell by itself", "of all cells of the table at once"
     data = pd.DataFrame([list(labels) for labels in table.labels], columns=list(table.names))
-    shown = dict(columns)
     ends = [key for key in columns if key[0].startswith("ci_")]
     if ends:
         low, high = ends
         shown[low], shown[high] = apart(columns[low], columns[high], decimals)
     return Figure(
-        *title,
+        f"table-{int(subject.errors['order'].iloc[row])}",
+        _title(subject, row),
+        _note(table, is_unbiased=is_unbiased),
         svg=svg_of(partial(draw_intervals, replace(table, names=heads), labels=labels)),
         data=pd.concat([data, pd.DataFrame({key: values for (key, _), values in columns.items()})], axis=1),
         head=(*heads, *(heading for _, heading in columns)),

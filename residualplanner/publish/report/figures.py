@@ -178,7 +178,7 @@ def _targets(subject: Subject) -> Figure:
     ratio = (targets["margin"] / targets["target"]).to_numpy()
     targets = targets.iloc[np.argsort(-ratio, kind="stable")]
     shown = targets.iloc[:_NAMED_TARGETS]
-    met = shown["meets_target"].astype(bool).tolist()
+    met = shown["meets_target"].to_numpy(dtype=np.bool_)
     names = table_names(shown)
     margins, limits = (shown[name].to_numpy(dtype=np.float64) for name in ("margin", "target"))
     nearest = f" Shown are the {len(shown)} that come nearest to their target or miss it by most."
@@ -251,11 +251,9 @@ def _other_plan(plan: Plan, weights: Literal["equal", "cells", "sqrt"]) -> Plan 
     most = _SETS_REPLACED if plan.neighbors.has_public_total else _SETS
     if plan.strategy.varying.any() or len(plan.closure) > most:
         return None
+    neighbors: Any = plan.neighbors
+    how = {"neighbors": neighbors.notion, "records_per_person": neighbors.records_per_person}
     try:
-        how: dict[str, Any] = {
-            "neighbors": plan.neighbors.notion,
-            "records_per_person": plan.neighbors.records_per_person,
-        }
         return select(plan.workload, budget=plan.budget, loss=SumOfVariances(weights), bases=plan.bases, time=0, **how)
     except ResidualPlannerError:
         return None

@@ -9,7 +9,7 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import JOIN, listed
-from residualplanner.publish.maps import Boundaries
+from residualplanner.publish.maps.boundaries import Boundaries
 from residualplanner.publish.maps.choropleths import (
     LEGENDS,
     Areas,

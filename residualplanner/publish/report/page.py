@@ -44,10 +44,10 @@ def page_of(
     return words.html_of(
         "page.html.jinja",
         title=subject.publication.title or f"Accuracy and privacy of {subject.name}",
-        script=words.ready(script),
+        script=script,
         script_hash=words.script_hash(script),
-        data=words.ready(rows_json(rows)),
-        cells=words.ready(tables_json(tables)),
+        data=rows_json(rows),
+        cells=tables_json(tables),
         options=json.dumps({"page": _PAGE_ROWS, "print": _PRINT_ROWS, "unbroken": _UNBROKEN}),
         link="./" + quote(folder, safe=""),
         rows=rows,
@@ -60,7 +60,7 @@ def page_of(
         else [],
         **{**figures, "figures": {figure.name: figure for figure in figures["figures"]}},
         subject=subject,
-        budget=words.ready(budget_json(subject, promise)) if subject.tables is None else None,
+        budget=budget_json(subject, promise) if subject.tables is None else None,
         notions=notions_of(subject),
         # by headings; the title is above them
         publication=[(word.capitalize(), text) for word, text in about.items() if word != "title"],

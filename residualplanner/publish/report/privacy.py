@@ -61,8 +61,11 @@ def promise_of(subject: Subject) -> Promise:
     measured = tuple((str(number), *_measured_row(*each)) for number, each in enumerate(several, 1))
     epsilons = claim.epsilons(_DELTAS)
     texts = column_rounded_up([epsilon for _, epsilon in epsilons])
-    stated = "Budget as stated" if claim.statement == plan.budget.statement and not measured else "Budget"
-    statement = _decimal_statement(plan.budget) if claim.statement == plan.budget.statement else claim.statement
+    stated, statement = "Budget", claim.statement
+    if statement == plan.budget.statement:  # shown with decimals for fractions, rounded up
+        stated = stated if measured else "Budget as stated"
+        given = (decimal_text_up(Fraction(text)) if "/" in text else text for text in plan.budget.given)
+        statement = plan.budget.worded(*given)
     held = [(holding.notion, f"{holding.parameter} = {rounded_up(holding.value)}", holding.remark)
             for holding in claim.holdings]  # fmt: skip
     return Promise(
@@ -77,17 +80,6 @@ def promise_of(subject: Subject) -> Promise:
         terms=", ".join([notion for notion, _, _ in held] + ["(epsilon, delta)-DP"]),
         measured=measured,
     )
-
-
-def _decimal_statement(budget: Budget) -> str:
-    """A budget as it was stated, but with fractions as decimals, rounded up.
-
-    Example:
-        >>> from residualplanner import approx_dp, zcdp
-        >>> _decimal_statement(zcdp("1/3")), _decimal_statement(approx_dp(1, "1e-9"))
-        ('0.333334-zCDP', '(1, 1e-9)-DP')
-    """
-    return budget.worded(*(decimal_text_up(Fraction(text)) if "/" in text else text for text in budget.given))
 
 
 def _measured_row(plan: Plan, noise: NoiseRecord) -> tuple[str, ...]:
@@ -149,15 +141,7 @@ def _counted(subject: Subject) -> list[float | None]:
 
 
 def toml_line(budget: Budget) -> str:
-    """A budget as a line of a spec file, where noise is discrete: of another budget the zCDP of the same noise.
-
-    Example:
-        >>> from residualplanner import approx_dp, privacy, zcdp
-        >>> toml_line(zcdp("0.5")), toml_line(privacy.gdp(1))
-        ('budget = { zcdp = "0.5" }', 'budget = { zcdp = "0.5" }')
-        >>> toml_line(approx_dp(1, "1e-9"))
-        'budget = { approx_dp = { epsilon = "1", delta = "1e-9" } }'
-    """
+    """A budget as a line of a spec file, where noise is discrete: of another budget the zCDP of the same noise."""
     if "discrete" not in budget.proved_for:
         return f'budget = {{ zcdp = "{short_text_down(budget.pcost_exact / 2)}" }}'
     if budget.notion == "approx_dp":

@@ -21,7 +21,8 @@ from residualplanner.ground.checks import is_integer, require_path, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE
-from residualplanner.publish.maps import Boundaries, require_shapes
+from residualplanner.publish.maps.boundaries import Boundaries
+from residualplanner.publish.maps.choropleths import require_shapes
 from residualplanner.publish.pictures.drawing import require_package
 from residualplanner.publish.report.estimates import estimates_of
 from residualplanner.publish.report.figures import figures_of
@@ -147,14 +148,10 @@ def require_free_report(page: Path, *, replace: bool = False) -> None:
         raise FileExistsError(f"{page} exists already and is not a report, so it is not replaced; name another file")
     if not replace:
         require_free_folder(figures)
-    elif os.path.lexists(figures) and not _holds_figures_only(figures):
-        raise FileExistsError(f"{figures} holds more than figures, so it is not replaced; name another page")
-
-
-def _holds_figures_only(folder: Path) -> bool:
-    if folder.is_symlink() or not folder.is_dir():
-        return False
-    return all(path.is_file() and path.suffix in (".svg", ".csv") for path in folder.iterdir())
+    elif os.path.lexists(figures):
+        is_folder = figures.is_dir() and not figures.is_symlink()
+        if not is_folder or not all(path.is_file() and path.suffix in (".svg", ".csv") for path in figures.iterdir()):
+            raise FileExistsError(f"{figures} holds more than figures, so it is not replaced; name another page")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from residualplanner.ground.words import COUNTS, RECORDS
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.kind import Kind, labels_in_words
+from residualplanner.method.queries.kind import labels_in_words
 from residualplanner.more.queries.proportions import Proportions
 from residualplanner.publish.files.reading import Saved
 from residualplanner.publish.files.sidecar import ComparisonForm
@@ -50,15 +50,6 @@ class Chart(NamedTuple):
     svg: str
 
 
-class _Drawn(NamedTuple):
-    """What a chart shows."""
-
-    heads: tuple[str, ...]  # of its axes
-    labels: tuple[Sequence[str], ...]  # along each
-    fields: Mapping[Any, Any]  # of their cells "estimate", "low" and "high"
-    unit: str  # of these, in words
-
-
 @dataclass(frozen=True, eq=False)
 class ShownStatistic:
     """A statistic of a release in words, with its numbers."""
@@ -73,9 +64,8 @@ class ShownStatistic:
     @property
     def title(self) -> str:
         """What it is, and by which groups."""
-        return " by ".join(
-            filter(None, (self.phrase, ", ".join(title_of(attribute) for attribute, _ in self.form.groups)))
-        )
+        groups = ", ".join(title_of(attribute) for attribute, _ in self.form.groups)
+        return f"{self.phrase} by {groups}" if groups else self.phrase
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -97,7 +87,9 @@ def shown_statistics(subject: Subject, *, by: str | None = None) -> Iterator[Sho
             continue
         unit = next(_unit(form, each, _count_unit(subject)) for each in form.columns if each.field == "estimate")
         groups = tuple((attribute.heading, labels_in_words(kind, attribute)) for attribute, kind in form.groups)
-        yield ShownStatistic(form, _phrase(form), unit, groups, tuple(_more_axes(form)), _values(subject, table, form))
+        phrase = TABLES[type(form.kind)].title(title_of(form.attribute), _amounts(form.attribute))
+        phrase = f"{phrase[:1].upper()}{phrase[1:]}"
+        yield ShownStatistic(form, phrase, unit, groups, tuple(_more_axes(form)), _values(subject, table, form))
 
 
 def _count_unit(subject: Subject) -> str:
@@ -107,8 +99,7 @@ def _count_unit(subject: Subject) -> str:
 
 def statistics_of(subject: Subject) -> list[dict[str, Any]]:
     """The means and quantiles of the first tables that are for such, as the template shows them; none of a plan."""
-    every = [_statistic(subject, shown) for shown in shown_statistics(subject)]
-    return _with_charts(every, "statistic", subject.level)
+    return [_statistic(subject, shown, f"statistic-{number}") for number, shown in enumerate(shown_statistics(subject))]
 
 
 def comparisons_of(subject: Subject) -> list[dict[str, Any]]:
@@ -117,30 +108,22 @@ def comparisons_of(subject: Subject) -> list[dict[str, Any]]:
     if saved is None:
         return []
     forms = islice(saved.described.comparisons.values(), MOST_TABLES)
-    return _with_charts([_comparison(subject, saved, form) for form in forms], "comparison", subject.level)
+    return [_comparison(subject, saved, form, f"comparison-{number}") for number, form in enumerate(forms)]
 
 
-def _with_charts(
-    tables: Sequence[tuple[dict[str, Any], _Drawn | None]], word: str, level: float
-) -> list[dict[str, Any]]:
-    """The tables, each with a chart where it has several rows with intervals."""
-    found: list[dict[str, Any]] = []
-    for number, (table, drawn) in enumerate(tables):
-        chart = None
-        if drawn is not None and math.prod(map(len, drawn.labels)) > 1:
-            chart = _chart(f"{word}-{number}", table["title"], drawn, level)
-        found.append({**table, "chart": chart})
-    return found
-
-
-def _chart(name: str, title: str, drawn: _Drawn, level: float) -> Chart:
-    numbers = np.stack([np.asarray(drawn.fields[each], dtype=np.float64) for each in ("estimate", "low", "high")])
+def _chart(
+    name: str, title: str, axes: Sequence[tuple[str, Sequence[str]]], fields: Mapping[Any, Any], unit: str, level: float
+) -> Chart | None:
+    """The estimates and intervals among the fields of cells, whose axes have a head and labels; None for few rows."""
+    shape = [len(labels) for _, labels in axes]
+    if "low" not in fields or math.prod(shape) < 2:  # ranks have no intervals
+        return None
+    numbers = np.stack([np.asarray(fields[each], dtype=np.float64) for each in ("estimate", "low", "high")])
     has_ends = np.isfinite(numbers[1:]).all(axis=0)
-    shape = [len(labels) for labels in drawn.labels]
     estimate, low, high = (np.where(has_ends, each, np.nan).reshape(shape) for each in numbers)
-    axes = {str(axis): labels for axis, labels in enumerate(drawn.labels)}  # two attributes may have one title
-    shown = shown_table(axes, estimate, None, ends=(low, high), level=level, unit=drawn.unit)
-    shown = replace(shown, names=drawn.heads)
+    by_number = {str(axis): labels for axis, (_, labels) in enumerate(axes)}  # two attributes may have one title
+    shown = shown_table(by_number, estimate, None, ends=(low, high), level=level, unit=unit)
+    shown = replace(shown, names=tuple(head for head, _ in axes))
     rows = f"Of {shown.cells:,} rows the {len(shown.labels)} largest; chosen for their size, they tend to be too high."
     rows = "" if shown.is_whole else f"{rows}  "
     without = "" if has_ends.all() else "A row that is empty has an interval without an end."
@@ -148,10 +131,11 @@ def _chart(name: str, title: str, drawn: _Drawn, level: float) -> Chart:
     return Chart(name, title, f"{rows}{without}".strip(), svg_of(partial(draw_intervals, shown, labels=labels)))
 
 
-def _comparison(subject: Subject, saved: Saved, form: ComparisonForm) -> tuple[dict[str, Any], _Drawn | None]:
-    frame = saved.comparison(form.name)
+def _comparison(subject: Subject, saved: Saved, form: ComparisonForm, chart: str) -> dict[str, Any]:
+    frame, domain = saved.comparison(form.name), subject.plan.domain
     errors = frame.get("std_err", np.ones(1))
     decimals = decimals_of_errors(np.asarray(errors, dtype=np.float64), fewest=0)
+    words = {"std_err": "Standard error", "low": f"{level_text(subject.level)} from", "high": "To"}
 
     def text(value: Any) -> str:
         if isinstance(value, float):
@@ -161,45 +145,29 @@ def _comparison(subject: Subject, saved: Saved, form: ComparisonForm) -> tuple[d
     numbers = [column for column in form.columns if column.meaning]
     names = [column.name for column in form.columns if not column.meaning]
     labels = [_words_of_labels(subject, name, frame[name].tolist()) for name in names]
-    heads = tuple(_head_of(subject, name) for name in names)
+    heads = [domain[name].heading if name in domain else name for name in names]
     texts = [map(text, frame[column.name].tolist()[:MOST_ROWS]) for column in numbers]
-    words = [_compared_head(column.name, subject.level) for column in numbers]
-    table = {
-        "title": f"{form.name}: {form.title}",
-        "head": [*heads, *words],
+    over_numbers = [words.get(column.name, column.name.capitalize()) for column in numbers]
+    title, cells = f"{form.name}: {form.title}", [" · ".join(row) for row in zip(*labels, strict=True)]
+    unit = compared_unit(form.title, next((column.unit for column in numbers if column.name == "estimate"), ""))
+    return {
+        "title": title,
+        "head": [*heads, *over_numbers],
         "rows": [*zip(*(each[:MOST_ROWS] for each in labels), *texts, strict=True)],
         "texts": max(1, len(names)),
-        "meanings": [(word, *column.words) for word, column in zip(words, numbers, strict=True)],
+        "meanings": [(word, *column.words) for word, column in zip(over_numbers, numbers, strict=True)],
         "left_out": max(0, len(frame) - MOST_ROWS),
+        "chart": _chart(chart, title, [(" · ".join(heads), cells)], frame.to_dict("series"), unit, subject.level),
     }
-    if "low" not in frame or not names:  # ranks have no intervals
-        return table, None
-    cells = [" · ".join(row) for row in zip(*labels, strict=True)]
-    unit = next(column.unit for column in numbers if column.name == "estimate")
-    return table, _Drawn((" · ".join(heads),), (cells,), frame.to_dict("series"), compared_unit(form.title, unit))
 
 
 def compared_unit(title: str, unit: str) -> str:
-    """What the numbers of a comparison are, from its title and the unit of its estimates.
-
-    Example:
-        >>> compared_unit("difference of a to b", "counts"), compared_unit("ratio of a to b, times 1,000", "")
-        ('difference in records', 'ratio, times 1,000')
-    """
+    """What the numbers of a comparison are, from its title and the unit of its estimates."""
     words = _COMPARED.get(title.split(" ", maxsplit=1)[0])
     if words is None:
         return unit or "estimate"
     times = _TIMES.search(title)
     return words.format(unit=RECORDS if unit == COUNTS else unit) + (times[0] if times else "")
-
-
-def _compared_head(name: str, level: float) -> str:
-    heads = {"std_err": "Standard error", "low": f"{level_text(level)} from", "high": "To"}
-    return heads.get(name, name.capitalize())
-
-
-def _head_of(subject: Subject, name: str) -> str:
-    return subject.plan.domain[name].heading if name in subject.plan.domain else name
 
 
 def _words_of_labels(subject: Subject, name: str, labels: Sequence[object]) -> list[str]:
@@ -208,37 +176,32 @@ def _words_of_labels(subject: Subject, name: str, labels: Sequence[object]) -> l
     domain = subject.plan.domain
     if name not in domain:
         return texts
-    attribute, uses = domain[name], subject.plan.workload.uses[domain.names.index(name)]
-    used = [kind for kind, is_used in zip(subject.plan.workload.kinds, uses, strict=True) if is_used]
-    kinds: list[Kind] = [Identity(), *(each for each in used if each.is_axis and not each.statistics)]
+    attribute, pairs = domain[name], subject.plan.workload.attribute_kinds
+    used = [kind for at, kind in pairs if domain.attributes[at] is attribute and kind.is_axis and not kind.statistics]
     words: dict[str, str] = {}
-    for kind in kinds:
+    for kind in (Identity(), *used):
         if not words.keys() >= set(texts) and kind.rows(attribute.size) <= _LOOKED_UP:
             found = zip(map(label_text, kind.labels(attribute)), labels_in_words(kind, attribute), strict=True)
             words = dict(found) | words
     return [words.get(text, text) for text in texts]
 
 
-def _statistic(subject: Subject, shown: ShownStatistic) -> tuple[dict[str, Any], _Drawn | None]:
-    form, values = shown.form, shown.values
-    heads, labels = zip(*shown.groups, *shown.more, strict=True) if shown.groups or shown.more else ((), ())
+def _statistic(subject: Subject, shown: ShownStatistic, chart: str) -> dict[str, Any]:
+    form, axes = shown.form, (*shown.groups, *shown.more)
     words = [_head(form, column, _count_unit(subject), subject.level) for column in form.columns]
-    numbers = zip(*_texts(subject, form, values), strict=True)
-    rows = [(*cell, *texts) for cell, texts in zip(islice(product(*labels), MOST_ROWS), numbers, strict=True)]
+    cells = islice(product(*(labels for _, labels in axes)), MOST_ROWS)
+    numbers = zip(*_texts(subject, form, shown.values), strict=True)
+    rows = [(*cell, *texts) for cell, texts in zip(cells, numbers, strict=True)]
     described = form.described(subject.plan.domain.unit, subject.level)
     return {
         "title": shown.title,
-        "head": (*heads, *words),
+        "head": (*(head for head, _ in axes), *words),
         "rows": rows,
-        "texts": max(1, len(heads)),
+        "texts": max(1, len(axes)),
         "meanings": [(word, *each) for word, each in zip(words, described, strict=True)],
         "left_out": form.rows - len(rows),
-    }, _Drawn(heads, labels, shown.fields, shown.unit) if "low" in shown.fields else None
-
-
-def _phrase(form: StatisticForm) -> str:
-    phrase = TABLES[type(form.kind)].title(title_of(form.attribute), _amounts(form.attribute))
-    return f"{phrase[:1].upper()}{phrase[1:]}"
+        "chart": _chart(chart, shown.title, axes, shown.fields, shown.unit, subject.level),
+    }
 
 
 def _more_axes(form: StatisticForm) -> Iterator[tuple[str, tuple[str, ...]]]:

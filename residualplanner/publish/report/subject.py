@@ -4,6 +4,7 @@ Nothing here has seen a record; estimates come from releases.
 """
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from residualplanner.ground.errors import ArgumentError, FileFormatError, Worklo
 from residualplanner.ground.stores import Bucket, path_at
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
-from residualplanner.publish.files.reading import Saved
+from residualplanner.publish.files.reading import InFiles, Saved
 from residualplanner.publish.pictures.plots import ShownTable, rows_to_show
 from residualplanner.publish.saving import load_tables
 from residualplanner.release.product import UNBIASED, Product
@@ -39,14 +40,14 @@ class Subject:
     publication: Publication = field(default_factory=Publication)
     #: The errors of the published numbers, where these are not unbiased and their errors were simulated.
     published: "pd.DataFrame | None" = None
-    #: A row for each query; where the errors of published numbers are known, also these, ``rmse`` and ``bias``.
-    errors: "pd.DataFrame" = field(init=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def errors(self) -> "pd.DataFrame":
+        """A row for each query; where the errors of published numbers are known, also these, ``rmse`` and ``bias``."""
         errors = self.plan.errors(self.level)
-        if self.published is not None:
-            errors = errors.assign(**{name: self.published[name].to_numpy() for name in ("rmse", "bias")})
-        object.__setattr__(self, "errors", errors)
+        if self.published is None:
+            return errors
+        return errors.assign(**{name: self.published[name].to_numpy() for name in ("rmse", "bias")})
 
     @property
     def quality(self) -> Quality | None:
@@ -85,14 +86,14 @@ class Subject:
     @property
     def has_intervals(self) -> bool:
         """Whether there are intervals of numbers that are not unbiased, at the level of the report."""
-        if self.saved is not None:
+        if isinstance(self.saved, InFiles):
             return self.saved.has_intervals(self.level)
-        return self.tables is not None and not self.product.is_unbiased
+        return self.saved is None and not self.product.is_unbiased
 
     def interval(self, row: int) -> tuple[FloatArray, FloatArray]:
         """The ends of the intervals of a table whose numbers are not unbiased, (cells,) each, in C order."""
         table = self.table(row)
-        low, high = table.interval(self.level) if self.saved is None else self.saved.intervals(table)
+        low, high = self.saved.intervals(table) if isinstance(self.saved, InFiles) else table.interval(self.level)
         return low.ravel(), high.ravel()
 
     def read_table(self, row: int) -> ShownTable:
@@ -103,7 +104,7 @@ class Subject:
             return found
         chosen = rows_to_show(table.estimate.ravel())
         low, high = self.interval(row)
-        return replace(found, has_intervals=True, ends=(frozen(low[chosen]), frozen(high[chosen])))
+        return replace(found, ends=(frozen(low[chosen]), frozen(high[chosen])))
 
     def table(self, row: int) -> Table:
         """The table that a row of the error table is about, in a release."""

@@ -134,13 +134,7 @@ def script_json(content: Any) -> str:
 
 
 def as_shown(value: Any, column: PageColumn) -> Any:
-    """A value as a page holds it, rounded to the decimals of its column; None where there is none.
-
-    Example:
-        >>> moe = PageColumn("moe", "", "", "error", 1)
-        >>> [as_shown(value, moe) for value in (42008926.649, 0.00321, float("nan"))]
-        [42008926.6, 0.0032, None]
-    """
+    """A value as a page holds it, rounded to the decimals of its column; None where there is none."""
     import pandas as pd
 
     if pd.isna(value):

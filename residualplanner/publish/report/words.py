@@ -45,23 +45,13 @@ def column_rounded_up(numbers: Sequence[float]) -> list[str]:
 
 
 def decimals_for(numbers: FloatArray) -> int:
-    """How many decimals show three digits of a typical number, (n,): a column has one number of decimals.
-
-    Example:
-        >>> decimals_for(np.array([12.3, 45.6])), decimals_for(np.array([0.5])), decimals_for(np.array([123.0, 7e6]))
-        (1, 3, 0)
-    """
+    """How many decimals show three digits of a typical number, (n,): a column has one number of decimals."""
     typical = typical_of(numbers)
     return max(0, min(8, 2 - math.floor(math.log10(typical)))) if typical else 0
 
 
 def typical_of(numbers: FloatArray) -> float:
-    """The number whose size decides on the decimals of all, (n,); 0 where all are 0.
-
-    Example:
-        >>> round(typical_of(np.array([0.0, 12.3, 45.6])), 3)
-        13.965
-    """
+    """The number whose size decides on the decimals of all, (n,); 0 where all are 0."""
     positive = np.abs(numbers[np.isfinite(numbers) & (numbers != 0)])
     if not positive.size:
         return 0.0
@@ -70,23 +60,13 @@ def typical_of(numbers: FloatArray) -> float:
 
 
 def decimals_of_errors(errors: FloatArray, *, fewest: int = 1) -> int:
-    """How many decimals show two digits of the least error, (n,), that is not 0; at most 15.
-
-    Example:
-        >>> [decimals_of_errors(np.array(errors)) for errors in ([32.1, 700.0], [0.071, 5.0], [0.0], [np.nan])]
-        [1, 3, 1, 1]
-    """
+    """How many decimals show two digits of the least error, (n,), that is not 0; at most 15."""
     positive = errors[np.isfinite(errors) & (errors > 0)]
     return min(15, max(fewest, 1 - math.floor(math.log10(float(positive.min()))))) if positive.size else fewest
 
 
 def apart(low: FloatArray, high: FloatArray, decimals: int) -> tuple[FloatArray, FloatArray]:
-    """The ends of intervals; where so many decimals do not tell two ends apart, rounded outward.
-
-    Example:
-        >>> [end.tolist() for end in apart(np.array([2.0, 2.01, 2.46]), np.array([2.0, 2.02, 2.7]), 1)]
-        [[2.0, 2.0, 2.46], [2.0, 2.1, 2.7]]
-    """
+    """The ends of intervals; where so many decimals do not tell two ends apart, rounded outward."""
     unit = 10.0**decimals
     pairs = zip(low, high, strict=True)
     is_hidden = (low < high) & np.array([round(a, decimals) == round(b, decimals) for a, b in pairs])
@@ -114,10 +94,10 @@ def title_of(attribute: Attribute) -> str:
 
 
 def html_of(template: str, *, title: str, **values: Any) -> str:
-    """A page from the template in a file, with its title on each printed page; whatever is not `ready` is escaped."""
+    """A page from a template, its title on each printed page; whatever the template does not call safe is escaped."""
     # a string of CSS within a style element, which nothing in it ends
     plain = "".join(letter if letter.isalnum() or letter == " " else f"\\{ord(letter):x} " for letter in title)
-    style, running = ready(source("page.css").strip()), ready(f'"{plain}"')
+    style, running = source("page.css").strip(), f'"{plain}"'
     return _environment().get_template(template).render(title=title, style=style, running=running, **values)
 
 
@@ -141,13 +121,6 @@ def _environment() -> "Environment":
         _BRACKET.sub(_SPAN, _FRACTION.sub(_SPANS, _STATEMENT.sub(_SPAN, str(escape(text)))))
     )
     return environment
-
-
-def ready(text: str) -> Any:
-    """A text that is HTML already; it must hold nothing that a user wrote."""
-    from markupsafe import Markup
-
-    return Markup(text)
 
 
 def source(name: str) -> str:

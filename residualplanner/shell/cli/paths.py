@@ -127,7 +127,7 @@ def _is_error_table(path: Path) -> bool:
 
 def require_free_report_path(page: Path, *, force: bool) -> None:
     """Raise FileExistsError or FileNotFoundError unless a report can be written; by ``force`` in place of one."""
-    from residualplanner.publish.report import require_free_report
+    from residualplanner.publish.report.report import require_free_report
 
     require_folder_around(page)
     try:

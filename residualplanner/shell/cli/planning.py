@@ -19,7 +19,8 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files import csv
 from residualplanner.publish.files.formats import require_exportable
-from residualplanner.publish.maps import Boundaries, areas_without_shape, require_shapes
+from residualplanner.publish.maps.boundaries import Boundaries
+from residualplanner.publish.maps.choropleths import areas_without_shape, require_shapes
 from residualplanner.shell.cli.ledgers import wanted_ledger
 from residualplanner.shell.cli.output import Output, command_text, naming, telling_outputs
 from residualplanner.shell.cli.spec.file import SpecFile, read_spec
@@ -101,7 +102,7 @@ def require_tables(workload: Workload, wanted: OutputTable, *, is_here: bool = T
 
 def run_report(source: Path, page: Path, spec: Path | None, output: Output, **options: Any) -> None:
     """Write the report on a plan or on a release folder, with its figures."""
-    from residualplanner.publish.report import figures_folder, write_report
+    from residualplanner.publish.report.report import figures_folder, write_report
 
     if spec is not None:
         read = read_spec(spec)

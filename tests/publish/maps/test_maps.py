@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import residualplanner as rp
-from residualplanner.publish import maps, pictures
+from residualplanner.publish import pictures
+from residualplanner.publish.maps import choropleths
+from residualplanner.publish.maps.boundaries import plane_rings
 
 SQUARE = [[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]
 LAKE = [[1, 1], [3, 1], [3, 3], [1, 3], [1, 1]]
-CLASSES = maps.choropleths.classes_of_variation((0.15, 0.30))
+CLASSES = choropleths.classes_of_variation((0.15, 0.30))
 
 
 def feature(code, *polygons, kind="MultiPolygon", name="GEOID"):
@@ -42,7 +44,7 @@ def shifted(ring, x, y=0):
 def pixels(boundaries, numbers):
     """The colors of a map, and where a point of the map is in them."""
     with pictures.drawing.drawing():
-        figure = maps.choropleths.draw_choropleth(boundaries, numbers, CLASSES, title="")
+        figure = choropleths.draw_choropleth(boundaries, numbers, CLASSES, title="")
         figure.set_dpi(300)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
@@ -81,7 +83,7 @@ def test_areas_without_a_number_are_hatched_and_in_the_legend(tmp_path):
 
     def svg(numbers):
         pictures.drawing.Picture(
-            "map", lambda: maps.choropleths.draw_choropleth(boundaries, numbers, CLASSES, title="cv")
+            "map", lambda: choropleths.draw_choropleth(boundaries, numbers, CLASSES, title="cv")
         ).save(tmp_path / "map.svg")
         return (tmp_path / "map.svg").read_text()
 
@@ -108,21 +110,21 @@ def test_codes_are_a_property_or_the_features_own():
 def test_areas_on_both_sides_of_the_180th_meridian_are_brought_together():
     west, east = shifted(SQUARE, -179, 50), shifted(SQUARE, 175, 50)
     rings = read(feature("w", [west]), feature("e", [east])).rings
-    plane = maps.boundaries.plane_rings(rings)
+    plane = plane_rings(rings)
     assert np.ptp(np.concatenate([ring[:, 0] for each in plane.values() for ring in each])) < 12
     assert plane["e"][0][:, 0].max() < plane["w"][0][:, 0].min()
 
 
 def test_a_degree_of_longitude_is_as_long_as_in_the_middle_of_the_map():
     at_60 = shifted([[0, 0], [2, 0], [2, 2], [0, 2], [0, 0]], 10, 59)
-    (ring,) = maps.boundaries.plane_rings(read(feature("a", [at_60])).rings)["a"]
+    (ring,) = plane_rings(read(feature("a", [at_60])).rings)["a"]
     assert np.ptp(ring, axis=0) == pytest.approx([1.0, 2.0], rel=1e-3)  # cos 60 degrees is a half
 
 
 @given(numbers=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))
 def test_every_number_is_in_the_class_whose_range_holds_it(numbers):
     array = np.array(numbers)
-    classes = maps.choropleths.classes_of_estimates(array)
+    classes = choropleths.classes_of_estimates(array)
     assert len(classes.colors) == len(classes.texts) == len(classes.limits) + 1 <= 5
     edges = [-np.inf, *classes.limits, np.inf]
     for number, found in zip(numbers, classes.of(array).tolist(), strict=True):
@@ -131,8 +133,8 @@ def test_every_number_is_in_the_class_whose_range_holds_it(numbers):
 
 
 def test_classes_of_variation_are_cut_at_the_grades():
-    assert maps.choropleths.classes_of_variation((0.1, 0.2)).texts[1:4] == ("3.33% to 10%", "10% to 20%", "20% to 40%")
-    assert maps.choropleths.classes_of_variation((0.1, 0.1)).texts == (
+    assert choropleths.classes_of_variation((0.1, 0.2)).texts[1:4] == ("3.33% to 10%", "10% to 20%", "20% to 40%")
+    assert choropleths.classes_of_variation((0.1, 0.1)).texts == (
         "below 3.33%",
         "3.33% to 10%",
         "10% to 20%",
@@ -169,7 +171,7 @@ def test_files_are_named_and_limited(tmp_path, monkeypatch):
     many = collection(*[feature("a", [SQUARE])] * 100_001)
     with pytest.raises(rp.errors.FileFormatError, match="the GeoJSON has 100,001 features; the limit is 100,000"):
         rp.publish.Boundaries.from_geojson(many, "GEOID")
-    monkeypatch.setattr(maps.boundaries, "POSITION_LIMIT", 4)
+    monkeypatch.setattr("residualplanner.publish.maps.boundaries.POSITION_LIMIT", 4)
     with pytest.raises(rp.errors.FileFormatError, match=r"shapes\.json has more than 4 positions"):
         rp.publish.Boundaries.from_geojson(path, "GEOID")
     path.write_bytes(b" " * (2**26 + 1))

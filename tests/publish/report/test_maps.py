@@ -8,7 +8,8 @@ import pytest
 
 import residualplanner as rp
 from made_releases import exact_release
-from residualplanner.publish import report
+from residualplanner.publish.report.maps import maps_of
+from residualplanner.publish.report.subject import subject_of
 
 CODES = [f"{number:02}" for number in range(6)]
 PLACES = rp.Hierarchy.from_frame(
@@ -32,10 +33,7 @@ TOWNS = {"town": PLACES}
 
 
 def drawn(release, boundaries):
-    return {
-        each.name: each.data
-        for each in report.maps.maps_of(report.subject.subject_of(release, level=0.95), {"town": boundaries})
-    }
+    return {each.name: each.data for each in maps_of(subject_of(release, level=0.95), {"town": boundaries})}
 
 
 def written(release, path, **options):

@@ -12,7 +12,10 @@ import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
 from random_plans import plan_by_set, sample_workload
-from residualplanner.publish import report
+from residualplanner.publish.report.figures import fairness_data, fairness_of, figures_of
+from residualplanner.publish.report.page import page_of
+from residualplanner.publish.report.subject import subject_of
+from residualplanner.publish.report.tables import error_rows, page_tables, rows_json
 from small_pieces import small_parts
 
 
@@ -32,7 +35,7 @@ def spread(std_errs):
 
 def test_the_other_weightings_are_plans_of_the_same_budget_that_do_best_at_their_own_loss(plan):
     plan = rp.select(plan.workload, budget=rp.zcdp("0.5"), bases="optimal")
-    found = report.figures.fairness_of(report.subject.subject_of(plan, level=0.95))
+    found = fairness_of(subject_of(plan, level=0.95))
     std_errs = {name: frame["std_err"].to_numpy() for name, frame in found.items()}
     assert list(std_errs) == ["plan", "equal", "sqrt"]
     expected = [np.sqrt(plan.variance(query).mean()) for query in plan.workload]
@@ -108,10 +111,10 @@ def test_many_tables_make_a_page_of_bounded_size_in_bounded_time(many, many_repo
 
 
 def test_of_too_many_rows_the_worst_are_kept_in_few_bytes_each(many):
-    subject = report.subject.subject_of(many, level=0.95)
-    rows = report.tables.error_rows(subject, limit=1000)
+    subject = subject_of(many, level=0.95)
+    rows = error_rows(subject, limit=1000)
     assert (rows.total, rows.count) == (4526, 1000)
-    assert len(report.tables.rows_json(rows)) < 100 * rows.count
+    assert len(rows_json(rows)) < 100 * rows.count
     errors = subject.errors.sort_values("max_std_err")
     kept = set(rows.values["query"])
     assert set(errors["query"].iloc[-990:]) <= kept
@@ -119,11 +122,9 @@ def test_of_too_many_rows_the_worst_are_kept_in_few_bytes_each(many):
 
 
 def test_a_page_that_leaves_out_rows_says_so(plan, tmp_path):
-    subject, figures = report.subject.subject_of(plan, level=0.95), {"figures": (), "estimates": (), "maps": ()}
-    figures["figures"] = tuple(report.figures.figures_of(subject))
-    page = report.page.page_of(
-        subject, report.tables.error_rows(subject, limit=4), report.tables.page_tables(subject), figures, "beside"
-    )
+    subject, figures = subject_of(plan, level=0.95), {"figures": (), "estimates": (), "maps": ()}
+    figures["figures"] = tuple(figures_of(subject))
+    page = page_of(subject, error_rows(subject, limit=4), page_tables(subject), figures, "beside")
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
     section = read_page(tmp_path / "page.html").one("section", id="error-table")
     assert f"holds the 4 least accurate of {len(plan.workload)} tables" in section.text
@@ -170,5 +171,5 @@ def test_a_page_shows_bins_and_no_error_of_a_sum_beside_errors_of_counts(tmp_pat
     assert "standard error of a cell in counts; sums in units of the largest amount" in page
     assert "Of sums it is in units of the largest amount." in page
     largest = re.search(r"the largest is ([0-9.,]+) times the least", page)
-    errors = report.fairness_data(SUMS)["std_err"]
+    errors = fairness_data(SUMS)["std_err"]
     assert float(largest[1]) == round(errors.max() / errors.min(), 2)

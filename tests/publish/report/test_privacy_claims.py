@@ -15,7 +15,8 @@ import residualplanner as rp
 from exact_privacy import exact_delta
 from html_pages import read_page
 from made_releases import forge_hash, forge_rows
-from residualplanner.publish import report
+from residualplanner.publish.report.privacy import promise_of
+from residualplanner.publish.report.subject import subject_of
 from slowness import slow
 from strategies import noise_of
 
@@ -55,7 +56,7 @@ def test_a_plan_and_its_exact_release_claim_no_more_than_a_total_with_discrete_n
 @pytest.mark.parametrize("budget", [rp.privacy.gdp("1"), rp.approx_dp("3", "0.01", noise="gaussian")], ids=repr)
 def test_a_plan_for_continuous_noise_says_that_its_claims_are_for_that(budget, marginals_plan, tmp_path):
     plan = rp.select(marginals_plan.workload, budget=budget)
-    promise = report.privacy.promise_of(report.subject.subject_of(plan, level=0.95))
+    promise = promise_of(subject_of(plan, level=0.95))
     assert "stated for continuous Gaussian noise in real numbers, and is refused where discrete" in promise.sentence
     assert [notion for notion, _, _ in promise.notions] == ["Budget as stated", "rho-zCDP", "mu-GDP"]
     assert promise.notions[0][1].endswith("for continuous noise")
@@ -94,7 +95,7 @@ def test_a_manifest_whose_words_about_noise_are_not_true_of_the_plan_is_refused(
     change(manifest["noise"])
     path.write_text(json.dumps(manifest))
     with pytest.raises(rp.errors.FileFormatError, match=r"manifest\.json: what it says of the noise is not true"):
-        report.subject.subject_of(exact_folder, level=0.9)
+        subject_of(exact_folder, level=0.9)
 
 
 def test_metadata_with_another_sentence_are_refused_though_their_hash_is_right(exact_folder):
@@ -102,7 +103,7 @@ def test_metadata_with_another_sentence_are_refused_though_their_hash_is_right(e
     metadata.write_text(sentences(metadata.read_text()))
     forge_hash(exact_folder, "metadata.json")
     with pytest.raises(rp.errors.FileFormatError, match=r"metadata\.json: its 'privacy' is not what follows"):
-        report.subject.subject_of(exact_folder, level=0.9)
+        subject_of(exact_folder, level=0.9)
 
 
 def test_the_sentence_of_a_folder_is_the_exact_cost_of_its_plan(exact_folder, marginals_plan):
@@ -110,9 +111,9 @@ def test_the_sentence_of_a_folder_is_the_exact_cost_of_its_plan(exact_folder, ma
         names: 1 / Fraction(math.nextafter(1 / noise, 0.0)) for names, noise in noise_of(marginals_plan).items()
     }
     rho = dense.exact_cost(marginals_plan.domain.sizes, precisions) / 2
-    subject = report.subject.subject_of(exact_folder, level=0.9)
+    subject = subject_of(exact_folder, level=0.9)
     assert f"rho = {rho.numerator}/{rho.denominator} " in subject.tables.noise.sentence
-    promise = report.privacy.promise_of(subject)
+    promise = promise_of(subject)
     shown = Fraction(re.search(r"rho at most ([0-9.E-]+) under", promise.sentence)[1])
     assert rho <= shown < rho * Fraction(100001, 100000)
     assert "/" not in promise.sentence + promise.statement
@@ -127,7 +128,5 @@ def test_margins_of_a_folder_are_those_of_its_plan_whatever_its_tables_say(relea
     digest = hashlib.sha256(table.read_bytes()).hexdigest()
     forge_rows(index, lambda rows: next(row for row in rows if row["name"] == "sex").update(sha256=digest))
     row = list(release).index(("sex",))
-    mine, theirs = (
-        report.subject.subject_of(source, level=0.9).read_table(row) for source in (release, tmp_path / "tables")
-    )
+    mine, theirs = (subject_of(source, level=0.9).read_table(row) for source in (release, tmp_path / "tables"))
     assert theirs.margins == pytest.approx(mine.margins)

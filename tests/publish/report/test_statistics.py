@@ -8,8 +8,10 @@ import pytest
 import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
-from residualplanner.publish import report
 from residualplanner.publish.pictures.plots import draw_intervals, shown_table
+from residualplanner.publish.report import subject
+from residualplanner.publish.report.estimates import rows_of_tables
+from residualplanner.publish.report.statistics import statistics_of
 
 VOTES = [(1, "Yes"), (2, "No (at all)"), (9, "Not known")]
 
@@ -35,7 +37,7 @@ def release():
 
 
 def subject_of(release):
-    return report.subject.subject_of(release, level=0.9)
+    return subject.subject_of(release, level=0.9)
 
 
 def test_no_table_stands_among_estimates_twice_where_an_order_has_statistics_alone():
@@ -44,7 +46,7 @@ def test_no_table_stands_among_estimates_twice_where_an_order_has_statistics_alo
     release = any_release(
         rp.select(rp.Workload(rp.Domain({"region": region, "vote": vote}), queries), budget=rp.zcdp(1))
     )
-    assert report.estimates.rows_of_tables(subject_of(release)) == [0]
+    assert rows_of_tables(subject_of(release)) == [0]
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +110,7 @@ def test_the_axis_of_a_comparison_says_what_is_compared(page):
 @pytest.mark.parametrize("make", [lambda made: made, lambda made: rp.rounded(rp.nonnegative(made))])
 def test_heads_are_words_and_counts_have_the_digits_of_counts(make, without_pictures):
     made = make(released())
-    (shares,) = report.statistics.statistics_of(subject_of(made))
+    (shares,) = statistics_of(subject_of(made))
     words = (
         *("Proportion", "Standard error", "90% from", "To", "Records", "Standard error of records"),
         *("All records of the group", "Standard error of all records of the group", "Too noisy to use"),
@@ -128,12 +130,12 @@ def test_proportions_of_integers_have_the_digits_of_their_errors(without_picture
     plan = rp.select(rp.Workload(domain, [{"region": rp.Identity(), "vote": rp.Proportions()}]), budget=rp.zcdp(1))
     records = {("region", "vote"): np.array([[21, 229], [100, 50]])}
     made = rp.rounded(rp.nonnegative(rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=1))))
-    (shares,) = report.statistics.statistics_of(subject_of(made))
+    (shares,) = statistics_of(subject_of(made))
     assert [float(row[2]) for row in shares["rows"]] == pytest.approx([0.084, 0.916, 0.667, 0.333], abs=0.02)
 
 
 def test_a_mean_has_its_unit_in_its_head(release, without_pictures):
-    _, means = report.statistics.statistics_of(subject_of(release))
+    _, means = statistics_of(subject_of(release))
     assert means["head"][:2] == ("Region", "Mean, dollars")
     assert "Sum, dollars" in means["head"]
 

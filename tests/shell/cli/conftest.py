@@ -15,7 +15,7 @@ from typer.main import get_command
 
 import residualplanner
 from residualplanner.fits import synthesis
-from residualplanner.publish import report
+from residualplanner.publish.report import report
 from shell.specs import app, measuring, planning, releasing
 
 SPEC = """\
@@ -117,7 +117,7 @@ STEPS = {
     "replace": (os, "replace"),
     "rename": (os, "rename"),
     "write records": (synthesis.records, "save_frame"),
-    "write figures": (report.report, "_write_csv"),
+    "write figures": (report, "_write_csv"),
     "told what is spent": (measuring, "say_spending"),
     "told what is charged": (measuring, "say_charge"),
     "told what is written": (releasing, "say_release"),

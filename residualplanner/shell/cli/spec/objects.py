@@ -27,7 +27,7 @@ from residualplanner.more.amounts.weight import Weight
 from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.more.queries.among import Among
 from residualplanner.more.queries.thresholds import Threshold
-from residualplanner.publish.maps import Boundaries
+from residualplanner.publish.maps.boundaries import Boundaries
 from residualplanner.shell.cli.spec.declared import labels_of_pairs
 from residualplanner.shell.cli.spec.file import QueriesTable, SpecFile
 from residualplanner.shell.cli.spec.tables import MAKERS, AttributeTable, KindTable, Query, Where
