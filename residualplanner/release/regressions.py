@@ -92,7 +92,7 @@ def correlation(
     domain = release.plan.domain
     (query,) = correlation_queries(domain, one, other, by)
     table = release[query]
-    axes = [table.names.index(domain[name].heading) for name in (one, other)]
+    axes = [table.names.index(name) for name in (one, other)]
 
     def transformed(each: Release) -> FloatArray:
         return np.arctanh(_correlation(np.moveaxis(each[query].estimate, axes, (0, 1))))

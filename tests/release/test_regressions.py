@@ -7,11 +7,14 @@ import pytest
 import residualplanner as rp
 from kinds import read_kind
 
+PAY = rp.Attribute(
+    "pay", numeric=rp.Numeric(-20, 100, bins=[10, 40], squares=True), about=rp.About(title="Salary", unit="dollars")
+)
 DOMAIN = rp.Domain(
     {
         "sex": ["F", "M"],
         "job": ["cook", "waiter", "host"],
-        "pay": rp.Numeric(-20, 100, bins=[10, 40], squares=True),
+        "pay": PAY,
         "age": rp.Numeric(15, 75, bins=3, squares=True),
         "hours": rp.Numeric(0, 60, squares=True),
     }

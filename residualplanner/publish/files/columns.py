@@ -57,7 +57,9 @@ def label_arrays(form: FileForm) -> dict[str, Any]:
         codes = cell_indices(form.shape, axis)
         for name, labels in columns.items():
             if isinstance(labels[0], str):
-                found[name] = pa.DictionaryArray.from_arrays(codes, pa.array(labels))
+                # Each label once: of a dictionary with repeats PyArrow writes Parquet with memory of the process in it.
+                encoded = pa.array(labels).dictionary_encode()
+                found[name] = pa.DictionaryArray.from_arrays(encoded.indices.to_numpy()[codes], encoded.dictionary)
             else:
                 found[name] = pa.array(np.array(labels)[codes])
     return found

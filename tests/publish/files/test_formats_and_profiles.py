@@ -11,6 +11,8 @@ from urllib.parse import unquote
 
 import numpy as np
 import openpyxl
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 import residualplanner as rp
@@ -71,6 +73,23 @@ def test_the_same_release_has_the_same_bytes(rich, tmp_path, file_format):
     for name in ("first", "second"):
         few.save(tmp_path / name, file_format)
     assert contents(tmp_path / "first") == contents(tmp_path / "second")
+
+
+def test_parquet_files_hold_each_label_once_and_nothing_else_of_the_process(tmp_path):
+    """PyArrow leaves room for every entry of a dictionary, and writes what lay there where entries repeat."""
+    areas = pd.DataFrame({"county": [f"c{n:03}" for n in range(200)], "state": [f"s{n // 10:02}" for n in range(200)]})
+    levels = rp.Hierarchy.from_frame(areas, ["state", "county"])
+    domain = rp.Domain({"area": levels})
+    release = any_release(rp.select(rp.Workload(domain, [{"area": levels}]), budget=rp.zcdp(1)))
+    written = set()
+    for number in range(20):
+        release.save(tmp_path / str(number), "parquet")
+        kept = [pa.array([f"qx-{number}-{each}" for each in range(300)])]
+        kept.clear()
+        (file,) = (tmp_path / str(number) / "tables").glob("*.parquet")
+        written.add(file.read_bytes())
+    assert len(written) == 1
+    assert b"qx-" not in written.pop()
 
 
 def test_the_sidecar_says_what_the_columns_hold(rich, saved):
