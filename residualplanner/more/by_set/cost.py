@@ -5,8 +5,9 @@ Source: eqs. (24), (40) and (41).
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +44,7 @@ class GroupBasis:
 
     @classmethod
     def from_matrix(cls, axis: OwnAxis, matrix: NDArray[np.float64]) -> "GroupBasis":
-        """The basis of a matrix (g-1, g), which may have rows of other directions.
-
-        Raises LinAlgError: it is not a basis.
-        """
+        """The basis of a matrix (g-1, g), which may have rows of other directions; LinAlgError where it is none."""
         u, G = inverse_parts(matrix)
         G = axis.Z.T @ G
         inverse = np.linalg.cholesky(G @ G.T)
@@ -101,6 +99,23 @@ class Maxima:
     #: Of those of the values of all attributes; where records are replaced, of those of the pairs of records.
     axes: FloatArray | None = None
     variances: FloatArray | None = None  # of those of the variances of all tables
+
+
+class EvenLoss:
+    """What losses in proportion to noise have in common where one noise stands for each orbit of sets."""
+
+    effort: ClassVar[Mapping[str, float]] = {}  # how near its best noise is to be to a bound: as near as it comes
+    problem: BySetProblem
+
+    def settled(self, bases: Sequence[GroupBasis], precision: FloatArray) -> Self:
+        """Itself: it is in proportion to noise, so that the best noise is the same at every cost."""
+        del bases, precision
+        return self
+
+    def precision_of_sets(self, bases: Sequence[GroupBasis], precision: FloatArray) -> FloatArray:
+        """The precision of every set, (m,), from that of each noise."""
+        del bases
+        return np.asarray(precision[self.problem.noise_of_set] / self.problem.even_factor)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -181,10 +196,7 @@ class TableCost:
         return self
 
     def best_noise(self, member: Member, rows: Rows, *, enough: float = ENOUGH) -> TableChoice:
-        """The best precisions and messages for a member's bases, for the rows of a loss; near ``enough`` to a bound.
-
-        Raises SolverError: the solver gave no usable answer.
-        """
+        """The best precisions and messages for a member's bases and the rows of a loss, near ``enough`` to a bound."""
         problem, lengths = self._problem, [basis.lengths for basis in member.bases]
         attribute: list[int] = problem.attribute_of_group.tolist()
         tables = [

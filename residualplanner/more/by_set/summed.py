@@ -12,12 +12,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.more.by_set.cost import GroupBasis, LossSlopes, Maxima
+from residualplanner.more.by_set.cost import EvenLoss, GroupBasis, LossSlopes, Maxima
 from residualplanner.more.by_set.problem import BySetProblem
 from residualplanner.more.by_set.table_costs import Rows
 from residualplanner.more.by_set.terms import LossTerms, RestTable, parts_of
@@ -154,10 +154,8 @@ def _products(rests: Sequence[RestTable]) -> list[dict[tuple[int, ...], float]]:
     return found
 
 
-class SummedVariances:
+class SummedVariances(EvenLoss):
     """The sum of variances; each noise is best divided among its sets for the bases at hand."""
-
-    effort: ClassVar[Mapping[str, float]] = {}  # how near its best noise is to be to a bound: as near as it comes
 
     def __init__(self, problem: BySetProblem) -> None:
         self.problem, self.weight = problem, problem.terms.weight
@@ -236,11 +234,6 @@ class SummedVariances:
         """The one row of what multiplies each noise."""
         weights = self.noise_weights(self.variances(bases)[0])
         return lambda precision: (float((weights / precision).sum()), weights[None])
-
-    def settled(self, bases: Sequence[GroupBasis], precision: FloatArray) -> Self:
-        """Itself: it is in proportion to noise, so that the best noise is the same at every cost."""
-        del bases, precision
-        return self
 
     def precision_of_sets(self, bases: Sequence[GroupBasis], precision: FloatArray) -> FloatArray:
         """The precision of every set, (m,), from that of each noise."""
