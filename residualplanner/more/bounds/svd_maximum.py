@@ -78,7 +78,6 @@ class _Rows:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the array of weights."""
         return tuple(kind.rows(size) for kind, size in zip(self.kinds, self.sizes, strict=True))
 
     def gram(self, weights: FloatArray) -> NDArray[np.float64]:
@@ -112,8 +111,6 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _WeightSearch:
-    """The search for weights."""
-
     groups: list[_Rows]  # of exchangeable queries
     flat: NDArray[np.int64]  # the numbers of the groups without axes, which have a single weight
     table: sparse.csr_array  # (b, flat): the coefficients of blocks with a single coordinate
@@ -156,7 +153,6 @@ class _WeightSearch:
 
     @property
     def step_seconds(self) -> float:
-        """How long a step takes, about."""
         rows = sum(float(size) ** 3 for _, size, _, _ in self.blocks)
         cells = sum(math.prod(group.shape) * math.prod(group.sizes) for group in self.groups if group.kinds)
         return _STEP + _CUBE * rows + _CELL * (self.table.nnz + cells)
@@ -178,10 +174,7 @@ class _WeightSearch:
         return steady.highest * steady.highest
 
     def _at(self, of_all: FloatArray) -> tuple[float, FloatArray]:
-        """The root of the bound for weights (w,), and for each the ratio of its cell's variance to the weighted mean.
-
-        Source: eq. (33).
-        """
+        """The root of the bound for weights (w,), and cells' variances over their weighted mean.  Source: eq. (33)."""
         ends = np.cumsum([math.prod(group.shape) for group in self.groups])[:-1]
         weights = [part.reshape(group.shape) for part, group in zip(np.split(of_all, ends), self.groups, strict=True)]
         slopes = [np.zeros_like(weight) for weight in weights]

@@ -120,10 +120,7 @@ class SearchSize:
 
 
 def _pair_count(workload: Workload) -> int:
-    """How many pairs of a query and a subset of its attributes there are.
-
-    Raises WorkloadError: more than `PAIR_LIMIT`.
-    """
+    """How many pairs of a query and a subset of its attributes there are; WorkloadError above `PAIR_LIMIT`."""
     pairs = sum(len(block) << order for order, block in enumerate(workload.blocks))
     if pairs > PAIR_LIMIT:
         raise WorkloadError(

@@ -246,7 +246,6 @@ class _Program:
         return sparse.csr_array((values, (rows, columns)), shape=(row + 1, self.loss + 1)), row_of
 
     def read(self, x: Any) -> tuple[FloatArray, dict[int, list[FloatArray]]]:
-        """The precisions and messages of an answer."""
         x = np.asarray(x)
         messages = {}
         for number in self.joint:

@@ -27,7 +27,6 @@ from residualplanner.more.classifications.levels import (
     checked_levels,
     named_levels,
     rows_of_levels,
-    with_own_labels,
 )
 
 #: The label of the row for all values.
@@ -261,8 +260,9 @@ class Hierarchy(KindByContent):
         tied = Hierarchy.__new__(Hierarchy)
         try:
             levels = named_levels(self.levels, attribute)
-            if self.classification is not None:
-                levels = with_own_labels(levels, attribute)
+            if self.classification is not None:  # a label that no entry matches is a group of its own on every level
+                own = tuple((label, (label,)) for label in attribute.own_labels)
+                levels = tuple(level + own for level in levels)
             words = {"total": self.total, "leaves": self.leaves, "classification": self.classification}
             tied._set(levels=levels, values=attribute.value_labels, **words)
             _ = tied._rows

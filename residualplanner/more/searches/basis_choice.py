@@ -372,10 +372,7 @@ def _numbers(
 def _slopes(
     workload: Workload, numbers: variances.ResidualNumbers, importance: FloatArray
 ) -> tuple[float, FloatArray, FloatArray]:
-    """F, and its derivatives in the variance factors of each attribute and kind, (d, kinds) both.
-
-    Source: eqs. (30) and (31).
-    """
+    """F, and its derivatives in the factors of each attribute and kind, (d, kinds).  Source: eqs. (30) and (31)."""
     closure = workload.closure
     pieces = list(variances.variance_pieces(workload, closure, numbers))
     weights = variances.noise_weights(pieces, importance, len(closure))

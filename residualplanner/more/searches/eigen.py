@@ -15,10 +15,7 @@ _DRIVERS: tuple[Literal["evd", "evr", "ev"], ...] = ("evd", "evr", "ev")
 
 
 def eigen(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Eigenvalues, ascending (n,), and eigenvectors in the columns of a matrix (n, n).
-
-    Raises SolverError: the matrix is not finite, or no algorithm finds them.
-    """
+    """Eigenvalues, ascending (n,), and eigenvectors in columns (n, n); SolverError where no algorithm finds them."""
     if np.isfinite(matrix).all():
         for driver in _DRIVERS:
             try:

@@ -46,8 +46,6 @@ class TreeBasis:
 
 
 class _Step(NamedTuple):
-    """What one step finds."""
-
     proportions: list[FloatArray]  # for each size of branches
     added: list[NDArray[np.float64]]  # likewise
     lengths: FloatArray  # (g,): the squared lengths of columns
