@@ -162,5 +162,4 @@ def _sets(
             attribute_sets.combinations(np.arange(len(rows)), order) if wanted else np.empty((1, order), dtype=np.int32)
         )
     longer = attribute_sets.extensions(smaller, len(rows)) if order else smaller
-    small: attribute_sets.PositionArray = longer[rows[longer].prod(axis=1) <= limit]
-    return small
+    return np.asarray(longer[rows[longer].prod(axis=1) <= limit])

@@ -61,8 +61,7 @@ class GroupBasis:
         rows = self.S / np.sqrt(self.lengths.max())
         if len(rows) < self.axis.values - 1:
             rows = np.vstack([rows, UNUSED_LENGTH * self.axis.unused])
-        scaled: FloatArray = rows / np.sqrt((rows * rows).sum(axis=0).max())
-        return scaled
+        return np.asarray(rows / np.sqrt((rows * rows).sum(axis=0).max()))
 
     def slopes(self, by_form: FloatArray, by_u: FloatArray, by_products: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Those by b and core, from the slopes by the form (r, r) and by u (1+r,), and by what depends on S alone.

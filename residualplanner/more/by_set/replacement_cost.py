@@ -163,8 +163,7 @@ class ReplacementCost:
     def _precision(self, member: Member) -> FloatArray:
         """The precision of each set, (m,)."""
         noise = self.problem.noise_of_set
-        of_sets: FloatArray = (member.precision / np.bincount(noise))[noise] / self.problem.factor
-        return of_sets
+        return (member.precision / np.bincount(noise))[noise] / self.problem.factor
 
     def _tables(self, bases: Sequence[GroupBasis]) -> list[FloatArray]:
         """The products of the columns of each basis of each attribute; of two values without an own basis."""

@@ -240,5 +240,4 @@ class SummedVariances(EvenLoss):
         problem = self.problem
         roots = np.sqrt(self.variances(bases)[0] / problem.factor)
         part = roots / np.bincount(problem.noise_of_set, roots * problem.factor)[problem.noise_of_set]
-        of_sets: FloatArray = precision[problem.noise_of_set] * part
-        return of_sets
+        return precision[problem.noise_of_set] * part

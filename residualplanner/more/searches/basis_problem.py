@@ -75,8 +75,7 @@ class Contrasts(NamedTuple):
 
     def lengths(self, scales: FloatArray) -> FloatArray:
         """What contrasts of these scales (n,) add to the squared length of the columns of each group, (n,)."""
-        added: FloatArray = self.freedom / self.width * scales
-        return added
+        return self.freedom / self.width * scales
 
 
 @dataclass(frozen=True, eq=False, slots=True)

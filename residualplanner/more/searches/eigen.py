@@ -40,8 +40,7 @@ def reflected(rows: NDArray[np.float64], first: FloatArray | None = None) -> NDA
     # Householder's reflection I - w w' / w[0] maps the first axis to the unit vector, negated.
     w = np.full(n, 1 / np.sqrt(n)) if first is None else first.copy()
     w[0] += 1
-    turned: NDArray[np.float64] = rows - np.outer(rows @ w / w[0], w)
-    return turned
+    return rows - np.outer(rows @ w / w[0], w)
 
 
 def reflected_form(form: NDArray[np.float64], first: FloatArray | None = None) -> NDArray[np.float64]:

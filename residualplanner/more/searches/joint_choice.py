@@ -107,8 +107,7 @@ class CellGroup:
 
     def _coefficients(self, noise: FloatArray) -> FloatArray:
         """What multiplies the factors of a query's axes, (m, 2, .., 2)."""
-        coefficients: FloatArray = (noise[self.positions] * self.plain).sum(axis=-1)
-        return coefficients
+        return np.asarray((noise[self.positions] * self.plain).sum(axis=-1))
 
 
 def cell_groups(

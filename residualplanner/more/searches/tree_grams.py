@@ -162,5 +162,4 @@ def _matrices(proportions: FloatArray, added: FloatArray) -> FloatArray:
     Z = zero_sum_basis(proportions.shape[1])
     values, vectors = np.linalg.eigh(Z.T @ added @ Z)
     apart = Z.T - (proportions @ Z)[:, :, None]
-    matrices: FloatArray = (vectors / np.sqrt(values)[:, None, :]).swapaxes(1, 2) @ apart
-    return matrices
+    return np.asarray((vectors / np.sqrt(values)[:, None, :]).swapaxes(1, 2) @ apart)

@@ -85,8 +85,7 @@ class VaryingTable:
     def applied(self, noise: FloatArray, weights: Cells) -> Cells:
         """The noise of all subsets of the constant attributes at some cells over the varying ones, (m, 2**c, x)."""
         columns = self.columns
-        found: Cells = np.matmul(noise[:, columns].swapaxes(0, 1), weights[columns]).swapaxes(0, 1)
-        return found
+        return np.asarray(np.matmul(noise[:, columns].swapaxes(0, 1), weights[columns]).swapaxes(0, 1))
 
     def covariances(self, noise: FloatArray) -> Iterator[Cells]:
         """The covariance of cells over the varying attributes for each subset of the constant ones, (cells, cells)."""
@@ -226,8 +225,7 @@ class VaryingTables:
 def _bits(axes: Sequence[int]) -> NDArray[np.int64]:
     """The subsets of some axes, (2**k,): bit i of the index stands for the i-th of them."""
     chosen = np.arange(1 << len(axes))[:, None] >> np.arange(len(axes)) & 1
-    bits: NDArray[np.int64] = (chosen << np.array(axes, dtype=np.int64)).sum(axis=1)
-    return bits
+    return np.asarray((chosen << np.array(axes, dtype=np.int64)).sum(axis=1))
 
 
 def along(vector: Cells, axis: int, order: int) -> Cells:
