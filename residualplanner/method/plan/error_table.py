@@ -184,19 +184,13 @@ def _names(workload: Workload, block: QueryBlock) -> Any:
 ErrorFormat = Literal["csv", "parquet"]
 
 
-def error_format(path: PathLike) -> ErrorFormat:
-    """The format of an error table, by the ending of its file; FileFormatError unless ".csv" or ".parquet"."""
-    for ending in get_args(ErrorFormat):
-        if Path(path).suffix == f".{ending}":
-            return cast(ErrorFormat, ending)
-    raise FileFormatError(f"{path} is not the name of an error table; end it in .csv or .parquet")
-
-
 def save_error_table(table: ErrorTable, path: PathLike) -> None:
     """Write all rows to a file, whole or not at all; errors as in `Plan.save_errors`."""
-    file_format = error_format(path)
+    ending = Path(path).suffix[1:]
+    if ending not in get_args(ErrorFormat):
+        raise FileFormatError(f"{path} is not the name of an error table; end it in .csv or .parquet")
     with write_atomically(path) as file:
-        write_error_table(table, file, file_format)
+        write_error_table(table, file, cast(ErrorFormat, ending))
 
 
 def write_error_table(table: ErrorTable, file: IO[bytes], file_format: ErrorFormat) -> None:

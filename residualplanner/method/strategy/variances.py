@@ -33,10 +33,7 @@ class ResidualNumbers:
 
 
 def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayLike) -> ResidualNumbers:
-    """The numbers of attributes with these bases; ``uses`` (d, kinds) says who has queries of which kinds.
-
-    Source: eqs. (27) and (28).
-    """
+    """The numbers for bases (d,); ``uses`` (d, kinds) says who has which kinds.  Source: eqs. (27) and (28)."""
     wanted, code = np.asarray(uses, dtype=np.bool_), basis_codes(bases)
     factors: dict[tuple[int, int], tuple[float, float]] = {}
     present, absent = np.zeros(wanted.shape), np.zeros(wanted.shape)

@@ -107,7 +107,12 @@ def nested_integers(maps: NestedMaps, largest: int) -> IntegerMap:
     """The matrix (m, n) from values to answers, of int64, as `integer_products` applies it.  Source: eq. (36)."""
 
     def along(product: Callable[[Layer, NDArray[Any]], NDArray[Any]]) -> Callable[..., NDArray[Any]]:
-        return lambda tables, axis, *_: _along(tables, axis, lambda values: maps.measured(values, product))
+        def apply(tables: NDArray[Any], axis: int, *_: int) -> NDArray[Any]:
+            moved = np.moveaxis(tables, axis, 0)
+            mapped = maps.measured(np.ascontiguousarray(moved.reshape(len(moved), -1)), product)
+            return np.ascontiguousarray(np.moveaxis(mapped.reshape(-1, *moved.shape[1:]), 0, axis))
+
+        return apply
 
     def exact(tables: NDArray[Any], axis: int) -> NDArray[Any]:
         return along(_python_product)(tables.astype(object), axis)
@@ -201,12 +206,6 @@ def _python_product(layer: Layer, values: NDArray[Any]) -> NDArray[Any]:
         terms = rows.data.astype(object)[:, None] * values[rows.indices, first : first + step]
         result[:, first : first + step] = np.add.reduceat(terms, rows.indptr[:-1], axis=0)
     return result
-
-
-def _along(tables: NDArray[Any], axis: int, apply: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
-    moved = np.moveaxis(tables, axis, 0)
-    mapped = apply(np.ascontiguousarray(moved.reshape(len(moved), -1)))
-    return np.ascontiguousarray(np.moveaxis(mapped.reshape(-1, *moved.shape[1:]), 0, axis))
 
 
 def axis_map(columns: int, rows: int, apply: Callable[[FloatArray], FloatArray]) -> AxisMap:

@@ -165,8 +165,8 @@ class _Search:
         With L the Laplacian, ``C = V^{1/2} Z^T`` and ``Y = (C L C^T)^{1/2}``, the products of the columns of the best S
         are ``C^T Y^{-1} C``.
         """
-        k, Z = len(self.first), self.grams.directions[0]
-        C, inverse, raised = self._roots(Z, weights[k:]) if self.problem.of_maximum else self._roots_of_sum
+        k = len(self.first)
+        C, inverse, raised = self._roots(weights[k:]) if self.problem.of_maximum else self._roots_of_sum
         M = C @ self._laplacian(weights[:k]) @ C.T
         squares, turns = eigen(M)
         # What may be rounding, or comes of directions that were given more weight, does not raise the bound.
@@ -189,14 +189,15 @@ class _Search:
 
     @cached_property
     def _roots_of_sum(self) -> tuple[FloatArray, FloatArray, float]:
-        return self._roots(self.grams.directions[0], np.empty(0))
+        return self._roots(np.empty(0))
 
-    def _roots(self, Z: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    def _roots(self, weights: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """``V^{1/2} Z^T`` (r, g), but for a rotation; its right inverse (g, r) of sum 0; and by how much F may be off.
 
         Singular values of a sum of matrices add up to at most those of its parts, and those of one to at most the
         root of its rank times its length.
         """
+        Z = self.grams.directions[0]
         values, vectors = eigen(Z.T @ self._gram(weights) @ Z)
         exact = np.sqrt(np.maximum(values, 0.0))
         roots = np.sqrt(np.maximum(values, _LEAST_WEIGHT * values.sum()))
