@@ -74,10 +74,7 @@ def _least_over_ways(problem: MinimaxProblem, costs: LargestCosts, gap: float) -
     for _ in range(_ROUNDS):
         choice = _solved(problem, costs.rows(ways), gap / 4)
         worst = costs.worst(choice.noise_variance)
-        bound = choice.bound if best is None else max(best.bound, choice.bound)
-        best = replace(
-            min(_at(choice, worst.cost), best or _at(choice, worst.cost), key=lambda found: found.loss), bound=bound
-        )
+        best = _at(choice, worst.cost).or_better(best)
         if best.gap <= gap:
             return replace(best, status="certified")
         # The noise has cost 1 in all ways that it was found for, so that those that cost more are missing.
@@ -88,7 +85,7 @@ def _least_over_ways(problem: MinimaxProblem, costs: LargestCosts, gap: float) -
     assert best is not None
     summed = _solved(problem, costs.summed, gap / 4)
     summed = replace(_at(summed, costs.worst(summed.noise_variance).cost), bound=best.bound)
-    return replace(min(best, summed, key=lambda found: found.loss), status=BOUNDED)
+    return replace(best.or_better(summed), status=BOUNDED)
 
 
 def joined_ways(ways: FloatArray, more: FloatArray, cost: FloatArray) -> FloatArray:
@@ -194,9 +191,8 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
     for _ in range(_CELL_ROUNDS):
         choice = least_maximum_row(_relaxed(average, cells.matrix(average, query, cell), start), inner)
         value, worst = cells.largest(choice.noise_variance)
-        bound = choice.bound if best is None else max(best.bound, choice.bound)
         judged = replace(choice, loss=float(value.max()))
-        best = replace(min(judged, best or judged, key=lambda found: found.loss), bound=bound)
+        best = judged.or_better(best)
         if best.gap <= gap:
             return replace(best, status="certified")
         above = np.flatnonzero(value > choice.loss * (1 + _ROUNDING))

@@ -21,7 +21,7 @@ from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import AMONG, JOIN, TOTAL
 from residualplanner.method.losses import Targets
 from residualplanner.method.strategy.accuracy import Accuracy
-from residualplanner.method.strategy.aligned_tables import AlignedTables
+from residualplanner.method.strategy.aligned_tables import table_covariances
 from residualplanner.method.strategy.table_accuracy import TableAccuracy
 from residualplanner.method.workload.attribute_sets import QueryBlock, row_numbers
 from residualplanner.method.workload.query import QueryLike, selection_text, written_query
@@ -135,7 +135,7 @@ def aligned_covariances(accuracy: Accuracy, query: QueryLike, other: QueryLike) 
             name = accuracy.workload.domain.names[position]
             raise WorkloadError(f"the table {query!r} has no cell for each of {other!r} on {name!r}; sum over it first")
     positions = tuple(np.array(each.positions, dtype=np.int64) for each in written)
-    return AlignedTables(*tables, (positions[0], positions[1])).covariances()
+    return table_covariances(*tables, (positions[0], positions[1]))
 
 
 def query_names(workload: Workload, blocks: Sequence[QueryBlock]) -> Any:

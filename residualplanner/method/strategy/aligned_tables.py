@@ -16,41 +16,29 @@ from residualplanner.method.strategy.table_accuracy import Axis, TableAccuracy
 _ENTRY_LIMIT = 2**28
 
 
-@dataclass(frozen=True, eq=False)
-class AlignedTables:
-    """Two tables that follow from the same noise; the second has the first one's attributes, or some, in their order.
+def table_covariances(one: TableAccuracy, other: TableAccuracy, positions: tuple[IntArray, IntArray]) -> FloatArray:
+    """The covariance of each cell of a table with that of another one which stands there, (q_1, .., q_k).
 
-    On each attribute that both have the second has as many answers as the first, or one; on others it has one.
+    Both follow from the same noise; the positions are those of the attributes of each in the domain, ascending.  On
+    each attribute that both have the second has as many answers as the first, or one; on others it has one.
     """
-
-    one: TableAccuracy
-    other: TableAccuracy
-    positions: tuple[IntArray, IntArray]  # in the domain, of the attributes of each, ascending
-
-    def covariances(self) -> FloatArray:
-        """The covariance of each cell of the first table with that of the second which stands there, (q_1, .., q_k)."""
-        measured = [
-            position for position, axis in zip(self.positions[0], self.one.axes, strict=True) if axis.basis.size > 1
-        ]
-        both = np.intersect1d(measured, self.positions[1])
-        every = np.union1d(*self.positions)
-        if math.prod(self.one.shape) * len(every) > _ENTRY_LIMIT:
-            raise WorkloadError(f"too large: the covariances of {math.prod(self.one.shape):,} cells of two tables")
-        of_one, of_other = (_Parts(*each, every) for each in zip((self.one, self.other), self.positions, strict=True))
-        total: FloatArray = np.zeros([1] * len(every))
-        for chosen in range(1 << len(both)):
-            within = [int(position) for bit, position in enumerate(both) if chosen >> bit & 1]
-            bits = of_one.bits(within), of_other.bits(within)
-            term = math.sqrt(self.one.noise[bits[0]] * self.other.noise[bits[1]]) * of_one.outside(within)
-            term = term * of_other.outside(within)
-            for position in within:
-                inner = _inner(of_one.axis(bits[0], position), of_other.axis(bits[1], position))
-                term = term * of_one.along(inner, position)
-            total = total + term
-        lengths = [axis.rows for axis in self.one.axes]
-        own = tuple(number for number, position in enumerate(every) if position not in self.positions[0])
-        moved = np.broadcast_to(total.sum(axis=own), lengths).transpose(self.one.written)  # those have one entry
-        return np.asarray(moved.reshape(self.one.shape))
+    measured = [position for position, axis in zip(positions[0], one.axes, strict=True) if axis.basis.size > 1]
+    both, every = np.intersect1d(measured, positions[1]), np.union1d(*positions)
+    if math.prod(one.shape) * len(every) > _ENTRY_LIMIT:
+        raise WorkloadError(f"too large: the covariances of {math.prod(one.shape):,} cells of two tables")
+    of_one, of_other = _Parts(one, positions[0], every), _Parts(other, positions[1], every)
+    total: FloatArray = np.zeros([1] * len(every))
+    for chosen in range(1 << len(both)):
+        within = [int(position) for bit, position in enumerate(both) if chosen >> bit & 1]
+        bits = of_one.bits(within), of_other.bits(within)
+        term = math.sqrt(one.noise[bits[0]] * other.noise[bits[1]]) * of_one.outside(within) * of_other.outside(within)
+        for position in within:
+            inner = _inner(of_one.axis(bits[0], position), of_other.axis(bits[1], position))
+            term = term * of_one.along(inner, position)
+        total = total + term
+    own = tuple(number for number, position in enumerate(every) if position not in positions[0])
+    moved = np.broadcast_to(total.sum(axis=own), [axis.rows for axis in one.axes])  # those have one entry
+    return np.asarray(moved.transpose(one.written).reshape(one.shape))
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,9 +90,7 @@ def _convex_noise(problem: NoiseProblem, search: ConvexSearch, pay: Payment) -> 
     variance = sparse.csr_array(variance @ noise)
     for _ in range(_ROUNDS):
         found, worst, known = _judged(costs, costs.rows(ways), noise, search, variance)
-        paid = pay(found, variance, worst.cost / known)
-        bound = found.bound if best is None else max(best.bound, found.bound)
-        best = replace(min(paid, best or paid, key=lambda choice: choice.loss), bound=bound)
+        best = pay(found, variance, worst.cost / known).or_better(best)
         more = joined_ways(ways, worst.ways, costs.rows(worst.ways)[:, total:] @ (1 / found.noise_variance) / known)
         if len(more) == len(ways) or worst.cost <= known * (1 + _CLOSE):
             break
@@ -100,8 +98,7 @@ def _convex_noise(problem: NoiseProblem, search: ConvexSearch, pay: Payment) -> 
     assert best is not None
     if best.gap > problem.gap:
         found, worst, known = _judged(costs, costs.summed, noise, search, variance)
-        paid = pay(found, variance, worst.cost / known)
-        best = replace(min(paid, best, key=lambda choice: choice.loss), bound=best.bound)
+        best = replace(pay(found, variance, worst.cost / known), bound=best.bound).or_better(best)
         best = replace(best, status=f"{best.status}, {BOUNDED}")
     return replace(best, noise_variance=frozen(np.asarray(noise @ best.noise_variance)))
 
