@@ -236,9 +236,8 @@ def require_discrete(budget: Budget, *, spelled: Callable[[Budget], str] = pytho
         return
     same = zcdp(short_text_down(budget.pcost_exact / 2))  # the same noise, or less by the rounding of rho
     claim = PrivacyClaim(same.pcost_exact, "", stated=budget)
-    options = (
-        f"{spelled(same)} for the same noise (epsilon {rounded_up(claim.epsilon(claim.delta))} at delta {claim.delta})"
-    )
+    epsilon = rounded_up(claim.epsilon(claim.delta))
+    options = f"{spelled(same)} for the same noise (epsilon {epsilon} at delta {claim.delta})"
     if budget.given[1:]:
         promise = approx_dp(*budget.given)
         costs = f"pcost {rounded_up(promise.pcost_exact)} in place of {rounded_up(budget.pcost_exact)}"

@@ -137,15 +137,11 @@ class Strategy:
             return self
         pairs: dict[tuple[int, int], int] = {}
         attributes = self.closure.attribute_of_factor[self.varies] if len(self.of_factor) else self.of_factor
-        of_attribute, of_factor = (
-            [pairs.setdefault((number, denominators[attribute]), len(pairs)) for attribute, number in numbers]
-            for numbers in (
-                enumerate(self.of_attribute.tolist()),
-                zip(attributes.tolist(), self.of_factor.tolist(), strict=True),
-            )
-        )
+        numbered = [*enumerate(self.of_attribute), *zip(attributes, self.of_factor, strict=True)]
+        found = [pairs.setdefault((int(number), denominators[i]), len(pairs)) for i, number in numbered]
+        of_attribute, of_factor = np.split(np.array(found, dtype=np.int64), [len(self.of_attribute)])
         bases = tuple(replace(self.bases[number], denominator=denominator) for number, denominator in pairs)
-        return replace(self, bases=bases, of_attribute=np.array(of_attribute), of_factor=np.array(of_factor, dtype=int))
+        return replace(self, bases=bases, of_attribute=of_attribute, of_factor=of_factor)
 
     def scaled(self, factor: float) -> "Strategy":
         """The same for precisions that are ``factor`` times as large: messages are in units of the cost."""

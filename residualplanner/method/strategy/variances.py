@@ -42,13 +42,9 @@ def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayL
         if pair not in factors:
             factors[pair] = bases[attribute].mean_variance_factors(kinds[number])
         present[attribute, number], absent[attribute, number] = factors[pair]
-    return ResidualNumbers(
-        sizes=frozen(np.array([basis.size for basis in bases], dtype=np.float64)),
-        pcost=frozen(np.array([float(basis.pcost) for basis in bases], dtype=np.float64)),
-        present=frozen(present),
-        absent=frozen(absent),
-        code=frozen(code),
-    )
+    sizes = np.array([basis.size for basis in bases], dtype=np.float64)
+    pcost = np.array([float(basis.pcost) for basis in bases], dtype=np.float64)
+    return ResidualNumbers(*map(frozen, (sizes, pcost, present, absent, code)))
 
 
 def subtraction_numbers(sizes: ArrayLike) -> ResidualNumbers:

@@ -185,9 +185,8 @@ class TableCost:
         by_class[at.classes] += np.add.reduceat(own, at.cells.starts)
         by_noise = (by_class / precision)[self._problem.class_of_noise] * member.precision
         by_products = np.split(by_columns, at.groups.starts[1:])
-        return above + single + float(precision[self._empty].sum()), CostSlopes(
-            by_noise, by_products, by_message, cells, axes
-        )
+        cost = above + single + float(precision[self._empty].sum())
+        return cost, CostSlopes(by_noise, by_products, by_message, cells, axes)
 
     def with_worst(self, member: Member) -> "TableCost":
         """The same: its maxima are over all cells."""

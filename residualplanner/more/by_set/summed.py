@@ -81,10 +81,8 @@ class RestForms:
             return self._starts[i] + (kind * count + rank[group]) * count
 
         #: Of each group and kind, where ``u' V u`` is.
-        self._alone = np.array(
-            [first(g, kind) + rank[g] for g, i in enumerate(attribute_of_group) for kind in range(len(grams[i]))],
-            dtype=np.int64,
-        )
+        every = [(g, kind) for g, i in enumerate(attribute_of_group) for kind in range(len(grams[i]))]
+        self._alone = np.array([first(g, kind) + rank[g] for g, kind in every], dtype=np.int64)
         self._count, self._stacks = len(terms.forms), list[_Stack]()
         products, found = _products(terms.rests), defaultdict[tuple[int, int], list[tuple[Any, ...]]](list)
         for number, (rest, kinds) in enumerate(terms.forms):

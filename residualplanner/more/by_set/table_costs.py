@@ -135,9 +135,8 @@ class _Program:
         self.tables, self.table_of, self.start = tables, table_of, start
         self.joint = [number for number, table in enumerate(tables) if len(table.axes) > 1]
         self.axes = sorted({axis for table in tables for axis in table.axes})
-        self.sizes = {
-            axis: len(column) for table in tables for axis, column in zip(table.axes, table.columns, strict=True)
-        }
+        columns = (pair for table in tables for pair in zip(table.axes, table.columns, strict=True))
+        self.sizes = {axis: len(column) for axis, column in columns}
         end = 2 * len(start)
         self.message: dict[int, list[int]] = {}
         for number in self.joint:
@@ -280,10 +279,8 @@ def largest_cells(table: NDArray[np.float64]) -> IntArray:
     found = [np.zeros((1, 0), dtype=np.int64)] if not table.ndim else []
     for axis in range(table.ndim):
         turned = np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)
-        shape = table.shape[:axis] + table.shape[axis + 1 :]
-        others = (
-            np.column_stack(np.unravel_index(turned.argmax(axis=1), shape)) if shape else np.empty((len(turned), 0))
-        )
+        shape, best = table.shape[:axis] + table.shape[axis + 1 :], turned.argmax(axis=1)
+        others = np.column_stack(np.unravel_index(best, shape)) if shape else np.empty((len(best), 0))
         found.append(np.insert(others.astype(np.int64), axis, np.arange(table.shape[axis]), axis=1))
     return np.concatenate(found)
 

@@ -223,12 +223,11 @@ class Hierarchy(KindByContent):
             WorkloadError: a leaf lies in two groups or in none, or is not a leaf of this hierarchy; or codes may have
                 lost their zeros.  Or this hierarchy is not from a file or a frame.
         """
-        mine, is_path = self._classified("crosswalk"), isinstance(source, str | os.PathLike)
-        table = (
-            layouts.table_of_file(source, encoding=encoding, separator=separator)
-            if is_path
-            else layouts.table_of_frame(source)
-        )
+        mine = self._classified("crosswalk")
+        if isinstance(source, str | os.PathLike):
+            table = layouts.table_of_file(source, encoding=encoding, separator=separator)
+        else:
+            table = layouts.table_of_frame(source)
         columns = {"leaf": leaf, "group": group, "name": name, "within": within}
         other = layouts.crosswalk(mine, table, **columns, ungrouped=ungrouped, lengths=code_lengths)
         return self.of_classification(other, total=self.total or False, leaves=self.leaves)

@@ -182,9 +182,8 @@ def _lowest(problem: ConvexProblem, best: Refined, pcost: float) -> tuple[Plane 
     weights, ways = _weights_of(planes.dual_value), _weights_of(costs.dual_value)
     if weights is None or ways is None or unit.value is None:
         return None, None, tangents
-    plane = plane_of(
-        problem.M, float(weights @ tangents.intercept), weights @ tangents.slope, np.asarray(ways @ problem.rows)
-    )
+    cost = np.asarray(ways @ problem.rows)
+    plane = plane_of(problem.M, float(weights @ tangents.intercept), weights @ tangents.slope, cost)
     trial = noise * np.clip(np.asarray(unit.value), 1e-6, 1e6)
     return plane, trial, tangents.of(weights > _COUNTS)
 

@@ -57,9 +57,8 @@ def least_convex_loss(problem: NoiseProblem, loss: ConvexFunction, *, pcost: flo
             return choice
         noise_variance = frozen(choice.noise_variance * factor)
         function = read_loss_function(loss, variance_coefficient.shape[0])
-        return replace(
-            choice, noise_variance=noise_variance, loss=function.value(variance_coefficient @ noise_variance)
-        )
+        value = function.value(variance_coefficient @ noise_variance)
+        return replace(choice, noise_variance=noise_variance, loss=value)
 
     return _convex_noise(problem, partial(convex.minimize_convex_loss, loss=loss, pcost=pcost, solver=solver), pay)
 

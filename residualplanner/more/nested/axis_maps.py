@@ -178,10 +178,8 @@ def parts_of_rows(maps: NestedMaps, rows: sparse.csr_array) -> Iterator[sparse.c
     weights = sparse.csr_array(rows[:, maps.order])
     for layer in reversed(maps.layers):
         yield sparse.csr_array(weights @ layer.back)
-        members = len(layer.parent)
-        proportions = sparse.csr_array(
-            (layer.proportions, layer.parent, np.arange(members + 1)), shape=(members, len(layer.starts))
-        )
+        shape = len(layer.parent), len(layer.starts)
+        proportions = sparse.csr_array((layer.proportions, layer.parent, np.arange(shape[0] + 1)), shape=shape)
         weights = sparse.csr_array(weights @ proportions)
     yield weights
 

@@ -153,11 +153,10 @@ class _Search:
             for part in (weights[:k], weights[k:]):
                 np.maximum(part, part.max(initial=0.0) * _LEAST, out=part)
         objective, S, degrees = best
-        g = len(degrees)
+        even, none = np.full(len(degrees), 1 / len(degrees)), np.zeros(len(degrees))
         S = np.vstack([S, UNUSED_LENGTH * self.grams.directions[1]])
-        return ResidualBasis(
-            frozen(S), frozen(np.full(g, 1 / g)), frozen(degrees), 1 - bound / objective, bound, frozen(np.zeros(g))
-        )
+        gap = 1 - bound / objective
+        return ResidualBasis(frozen(S), frozen(even), frozen(degrees), gap, bound, frozen(none))
 
     def _evaluated(self, weights: FloatArray) -> tuple[FloatArray, float, float, FloatArray]:
         """A basis of cost 1, its objective, the root of a bound, and how far each cost and variance is off its mean.
@@ -180,11 +179,8 @@ class _Search:
         forms = [self.grams.variances(code, form) for code in self.grams.kinds]
         longest = float(costs.max())
         objective = longest * self.problem.loss(forms)
-        own = (
-            [weight * form for weight, form in zip(self.problem.importance, forms, strict=True)]
-            if len(weights) > k
-            else []
-        )
+        weighted = zip(self.problem.importance, forms, strict=True) if len(weights) > k else ()
+        own = [weight * form for weight, form in weighted]
         return S / math.sqrt(longest), objective, max(certain, 0.0), np.concatenate([costs, *own]) / trace
 
     @cached_property

@@ -82,9 +82,8 @@ def choose_bases(
     grams = attribute_grams(workload, grams_of)
     # One thread, unless matrices are so large that several are quicker.
     with nullcontext() if any(len(forms.width) > _FULL_VALUES for forms in grams.values()) else one_thread():
-        search = before = _searched(
-            workload, importance, _merged(grams, MERGED[0]), _ROUNDS if option == "optimal" else 0
-        )
+        rounds = _ROUNDS if option == "optimal" else 0
+        search = before = _searched(workload, importance, _merged(grams, MERGED[0]), rounds)
         for done, finer in enumerate((_merged(grams, MERGED[1]), grams), 1):
             progress(done, 3)
             before, search = search, search.refined(finer, before, option)

@@ -91,8 +91,7 @@ class CellGroup:
 
     def add_slopes(self, sums: FloatArray, factors: FloatArray, weights: FloatArray, noise: FloatArray) -> None:
         """Add to ``sums`` (axes, 2, rows) the slopes of the weighted sum of variances in each row's factors."""
-        coefficients = self._coefficients(noise)
-        count = np.arange(len(self.queries) + 1)
+        coefficients, starts = self._coefficients(noise), np.arange(len(weights) + 1)
         for column, width in enumerate(self.widths):
             others = np.moveaxis(coefficients, 1 + column, -1)
             for other, length in enumerate(self.widths):
@@ -100,9 +99,8 @@ class CellGroup:
                     others = _contracted(others, factors[self.axes[:, other], :, :length]).swapaxes(-1, -2)
             own = np.moveaxis(weights, 1 + column, -1).reshape(len(weights), -1, width)
             slopes = np.matmul(others.reshape(len(weights), -1, 2).swapaxes(1, 2), own)
-            by_axis = sparse.csr_array(
-                (np.ones(len(count) - 1), self.axes[:, column], count), (len(count) - 1, len(sums))
-            )
+            entries = np.ones(len(weights)), self.axes[:, column], starts
+            by_axis = sparse.csr_array(entries, (len(weights), len(sums)))
             sums[:, :, :width] += (by_axis.T @ slopes.reshape(len(slopes), -1)).reshape(len(sums), 2, width)
 
     def _coefficients(self, noise: FloatArray) -> FloatArray:
@@ -219,9 +217,8 @@ class _JointSearch:
         count = np.bincount(orbits.representative, orbits.query_size)
         self.member = orbits.member
         self.basis_class = _basis_classes(workload, grams, orbits.member)
-        self.forms = [
-            grams[int(np.flatnonzero(self.basis_class == code)[0])] for code in range(self.basis_class.max() + 1)
-        ]
+        firsts = [int(np.flatnonzero(self.basis_class == code)[0]) for code in range(self.basis_class.max() + 1)]
+        self.forms = [grams[first] for first in firsts]
         self.found = [orthogonal_start(forms) for forms in self.forms]
         numbers = subtraction_numbers(workload.domain.sizes)
         pcost = workload.closure.products(np.where(self.basis_class < 0, numbers.pcost, 1.0))
