@@ -21,8 +21,7 @@ from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import AMONG, JOIN, TOTAL
 from residualplanner.method.losses import Targets
 from residualplanner.method.strategy.accuracy import Accuracy
-from residualplanner.method.strategy.aligned_tables import table_covariances
-from residualplanner.method.strategy.table_accuracy import TableAccuracy
+from residualplanner.method.strategy.table_accuracy import TableAccuracy, table_covariances
 from residualplanner.method.workload.attribute_sets import QueryBlock, row_numbers
 from residualplanner.method.workload.query import QueryLike, selection_text, written_query
 from residualplanner.method.workload.workload import Workload
@@ -65,7 +64,7 @@ class ErrorTable:
                 "query": query_names(self.workload, blocks),
                 "kinds": pd.Categorical.from_codes(self._kinds[0][rows], categories=pd.Index(self._kinds[1])),
                 "order": np.concatenate([self._is_axis[block.kinds].sum(axis=1) for block in blocks]),
-                "cells": cells.astype(np.int64) if self._largest < 2**53 else cells,
+                "cells": cells.astype(np.int64) if self.workload.cells.max() < 2**53 else cells,
                 "weight": np.concatenate([block.weights for block in blocks]),
                 "privacy_share": accuracy.privacy_shares[rows],
                 "std_err": std_err,
@@ -95,10 +94,6 @@ class ErrorTable:
     @cached_property
     def _is_axis(self) -> NDArray[np.bool_]:
         return np.array([kind.is_axis for kind in self.workload.kinds])
-
-    @cached_property
-    def _largest(self) -> float:
-        return float(self.workload.cells.max())
 
     @cached_property
     def _kinds(self) -> tuple[NDArray[np.int32], list[str]]:

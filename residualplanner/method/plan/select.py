@@ -228,7 +228,6 @@ def _search(
 
 
 def _has_search(problem: NoiseProblem, goal: Loss) -> bool:
-    """Whether better bases can be searched for."""
     return goal.has_search and (not goal.has_targets or bool(problem.importance.all()))
 
 

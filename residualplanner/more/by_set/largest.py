@@ -195,7 +195,6 @@ class LargestVariance(EvenLoss):
 
     @cached_property
     def _used(self) -> list[int]:
-        """The numbers of all vectors in terms."""
         return sorted({number for terms in self._queries for term in terms for number in term.vectors.values()})
 
     def _at(self, bases: Sequence[GroupBasis]) -> _Factors:

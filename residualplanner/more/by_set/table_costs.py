@@ -174,17 +174,10 @@ class _Program:
 
         count = len(self.start)
         rows, self.row_of = self._limits(loss)
-        cone = sparse.csr_array(
-            (
-                np.tile([-1.0, -1.0, -1.0, 1.0], count),
-                (
-                    np.add.outer(3 * np.arange(count), [0, 0, 1, 1]).ravel(),
-                    np.add.outer(np.arange(count), [0, count, 0, count]).ravel(),
-                ),
-            ),
-            shape=(3 * count, self.loss + 1),
-        )
-        A = sparse.csc_matrix(sparse.vstack([rows, cone]))
+        columns = (np.array([[-1.0], [sign], [0.0]]) for sign in (-1.0, 1.0))
+        cone = [sparse.kron(sparse.eye_array(count), column, format="csr") for column in columns]
+        others = sparse.csr_array((3 * count, self.loss + 1 - 2 * count))
+        A = sparse.csc_matrix(sparse.vstack([rows, sparse.hstack([*cone, others])]))
         limits = np.zeros(rows.shape[0])
         limits[-1] = 1.0
         b = np.concatenate([limits, np.tile([0.0, 0.0, 2.0], count)])

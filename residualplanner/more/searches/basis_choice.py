@@ -262,7 +262,6 @@ class _TangentSearch:
         return True
 
     def bases(self, option: str) -> tuple[Basis, ...]:
-        """The bases in integers."""
         bases = [subtraction_basis(size) for size in self.workload.domain.sizes]
         for members, found, solved in zip(self.classes, self.found, self.solved, strict=True):
             basis = self._basis(members[0], found, solved, option)

@@ -117,16 +117,11 @@ def cell_groups(
     member: NDArray[np.int64],
     importance: FloatArray,
 ) -> Iterator[CellGroup]:
-    """Some queries of a workload by the shape of their weights, but for those of importance 0.
+    """The ``chosen`` queries (m,) of a workload by the shape of their weights, but for those of ``importance`` (q,) 0.
 
-    Args:
-        workload: the queries.
-        chosen (m,): the numbers of those that take part.
-        axis_of (d, kinds): the axis of each attribute in each kind, -1 where all its rows have the same factors.
-        widths (axes,): how many rows each axis has.
-        numbers: of the attributes that have no axis, in the first kind.
-        member (c,): the number of the noise of every set of the closure.
-        importance (q,): of all queries.
+    Each attribute has an axis in each kind, ``axis_of`` (d, kinds), or -1 where all its rows have the same factors: in
+    the first kind its ``numbers``.  ``widths`` (axes,) are how many rows each axis has; ``member`` (c,) is the number
+    of the noise of every set of the closure.
     """
     for queries, block in workload.runs():
         inside = chosen[(chosen >= queries.start) & (chosen < queries.stop) & (importance[chosen] > 0)]

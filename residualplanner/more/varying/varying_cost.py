@@ -79,7 +79,6 @@ def _common_denominator(strategy: Strategy, precision: FloatArray) -> int:
 
 
 def _integer(number: float, common: int) -> int:
-    """``number * common``, an integer."""
     numerator, denominator = number.as_integer_ratio()
     return numerator * (common // denominator)
 

@@ -197,10 +197,10 @@ class VaryingTables:
         own = tuple(kinds[axis] for axis in axes)
         key = (len(attributes), numbers.tobytes(), own)
         if key not in self.tables:
-            factors = {
-                (bits, axis): self._axis(int(numbers[bits, axis]), kinds[axis])
-                for bits, axis in np.argwhere(numbers >= 0).tolist()
-            }
+            factors = {}
+            for bits, axis in np.argwhere(numbers >= 0).tolist():
+                number, kind = int(numbers[bits, axis]), kinds[axis]
+                factors[bits, axis] = self.axes.setdefault((number, kind), Axis(self.strategy.bases[number], kind))
             self.tables[key] = VaryingTable(len(attributes), axes, own, factors)
         return self.tables[key]
 
@@ -215,11 +215,6 @@ class VaryingTables:
         numbers = np.full(factor.shape, -1, dtype=np.int64)
         numbers[is_factor] = self.strategy.of_factor[factor[is_factor]]
         return numbers
-
-    def _axis(self, number: int, kind: Kind) -> Axis:
-        if (number, kind) not in self.axes:
-            self.axes[number, kind] = Axis(self.strategy.bases[number], kind)
-        return self.axes[number, kind]
 
 
 def _bits(axes: Sequence[int]) -> NDArray[np.int64]:
