@@ -32,7 +32,7 @@ DOORS: dict[str, set[str]] = {
     "method.domain._json": {"more.amounts.numeric"},
     "method.domain.attribute": {"more.amounts.numeric"},
     "method.domain.domain": {"more.amounts.weight"},
-    "method.losses.loss": {"more.bounds.convex", "more.by_set.convex_loss", "more.convex.convex_noise"},
+    "method.losses.loss": {"more.by_set.convex_loss", "more.convex.convex_noise"},
     "method.plan.files": {"more.nested.nested"},
     "method.plan.plan": {
         "gate.measurement.resource_estimate",

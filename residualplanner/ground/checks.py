@@ -174,16 +174,6 @@ def require_numbers(message: str, values: ArrayLike) -> FloatArray:
         raise WorkloadError(message) from None
 
 
-def frozen_float_array(name: str, values: ArrayLike, *, ndim: int) -> FloatArray:
-    """Return a read-only float64 copy of ``values``, or raise ValueError if its rank or an entry is wrong."""
-    array = np.array(values, dtype=np.float64)
-    if array.ndim != ndim:
-        raise ValueError(f"{name} must have {ndim} axes, got {array.ndim}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite in every entry")
-    return frozen(array)
-
-
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """Mark ``array`` read-only and return it."""
     array.flags.writeable = False

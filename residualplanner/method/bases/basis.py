@@ -78,9 +78,8 @@ class Basis(ABC):
     takes_differences: ClassVar[bool] = False
 
     def __repr__(self) -> str:
-        return (
-            f"<{self.family} basis of {self.size:,} values: {count_text(self.answers, 'answer')}, pcost {self.pcost}>"
-        )
+        answers = count_text(self.answers, "answer")
+        return f"<{self.family} basis of {self.size:,} values: {answers}, pcost {self.pcost}>"
 
     @property
     @abstractmethod

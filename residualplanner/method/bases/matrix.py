@@ -49,7 +49,11 @@ def pseudo_inverse_parts(B: IntArray) -> tuple[FloatArray, FloatArray]:
             inverse = _inverse(rows[:, first])[group.ravel()] / count[group.ravel(), None]
         else:
             inverse = np.linalg.pinv(rows, rcond=0.1 / _CONDITION)
-    _require_independent(rows, inverse, is_square=is_square)
+    with np.errstate(over="ignore", invalid="ignore"):
+        condition = np.linalg.norm(rows) * np.linalg.norm(inverse)
+        is_inverse = is_square or np.abs(rows @ inverse - np.eye(len(rows))).max() < 1e-6
+    if not (condition < _CONDITION * rows.shape[1] and is_inverse):
+        raise WorkloadError("a basis must have rows that are independent of one another and of a row of ones")
     return inverse[:, 0].copy(), inverse[:, 1:] / scale
 
 
@@ -72,18 +76,6 @@ def _leading(matrix: FloatArray) -> FloatArray:
     """The entries to `_DIGITS` binary digits below the largest of their column."""
     unit = np.exp2(np.ceil(np.log2(np.maximum(np.abs(matrix).max(axis=0), 1e-300))) - _DIGITS)
     return np.asarray(np.rint(matrix / unit) * unit)
-
-
-def _require_independent(rows: FloatArray, inverse: FloatArray, *, is_square: bool) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        condition = np.linalg.norm(rows) * np.linalg.norm(inverse)
-        is_inverse = is_square or np.abs(rows @ inverse - np.eye(len(rows))).max() < 1e-6
-    if not (condition < _CONDITION * rows.shape[1] and is_inverse):
-        raise WorkloadError("a basis must have rows that are independent of one another and of a row of ones")
-
-
-#: How many products of columns are held at a time.
-_CHUNK = 2**22
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,14 +104,14 @@ class MatrixBasis(Basis):
         """From the products of all columns, in floating point."""
         from residualplanner.more.replacement.extreme_pairs import pairs_of_columns  # a door
 
-        return pairs_of_columns(self._floats, _CHUNK)
+        return pairs_of_columns(self._floats)
 
     @cached_property
     def farthest_pair(self) -> FloatArray:
         """Without the others, of which there may be many."""
         from residualplanner.more.replacement.extreme_pairs import farthest_columns  # a door
 
-        return farthest_columns(self._floats, _CHUNK)
+        return farthest_columns(self._floats)
 
     @property
     def before_noise(self) -> AxisMap:

@@ -147,9 +147,8 @@ class Domain:
     def _repr_html_(self) -> str:
         rows = [(attribute.name, attribute.size, repr(attribute)) for attribute in self.attributes[:_ROWS]]
         note = rest_note(len(self) - len(rows), ".attributes has all")
-        return html_table(
-            f"Domain of {count_text(len(self), 'attribute')}", ["attribute", "values", "as declared"], rows, note=note
-        )
+        title = f"Domain of {count_text(len(self), 'attribute')}"
+        return html_table(title, ["attribute", "values", "as declared"], rows, note=note)
 
     def require_no_amounts(self, what: str) -> None:
         """Raise DomainError where an attribute's values are amounts; ``what`` cannot be made of these, as it says."""

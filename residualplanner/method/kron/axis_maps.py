@@ -183,7 +183,7 @@ def rebuilding(size: int) -> AxisMap:
 @lru_cache(maxsize=4096)
 def rebuilding_differences(size: int) -> AxisMap:
     """The same without a total: what the ``size - 1`` differences add to each value, in O(n).  Source: eq. (9)."""
-    return AxisMap(size - 1, size, lambda: _rebuilding_matrix(size)[:, 1:], _rebuild_differences)
+    return AxisMap(size - 1, size, lambda: _rebuilding_matrix(size)[:, 1:], _rebuild)
 
 
 def _rebuilding_matrix(size: int) -> FloatArray:
@@ -198,15 +198,10 @@ def _subtract(stack: arrays.Array, out: arrays.Array) -> None:
     arrays.subtract_into(out, turned[:, :, :1], turned[:, :, 1:])
 
 
-def _rebuild_differences(stack: arrays.Array, out: arrays.Array) -> None:
-    xp = arrays.namespace(stack)
-    out[:, :, 0] = xp.sum(stack, axis=1) / out.shape[2]
-    arrays.subtract_into(out[:, :, 1:], out[:, :, :1], xp.matrix_transpose(stack))
-
-
 def _rebuild(stack: arrays.Array, out: arrays.Array) -> None:
-    # With t the total and d_j = x_0 - x_j, the sum of all is t = n x_0 - sum d: x_0 = (t + sum d) / n, x_j = x_0 - d_j.
-    xp = arrays.namespace(stack)
-    turned = xp.matrix_transpose(stack)
-    out[:, :, 0] = xp.sum(stack, axis=1) / stack.shape[1]
-    arrays.subtract_into(out[:, :, 1:], out[:, :, :1], turned[:, :, 1:])
+    # With t the total, 0 where there is none, and d_j = x_0 - x_j, the sum of all is t = n x_0 - sum d: so x_0 is
+    # (t + sum d) / n, and x_j = x_0 - d_j.
+    xp, size = arrays.namespace(stack), out.shape[2]
+    differences = xp.matrix_transpose(stack)[:, :, stack.shape[1] - size + 1 :]
+    out[:, :, 0] = xp.sum(stack, axis=1) / size
+    arrays.subtract_into(out[:, :, 1:], out[:, :, :1], differences)

@@ -265,30 +265,24 @@ class ConvexLoss(Loss):
 
     def best_noise(self, problem: NoiseProblem, pcost: float) -> ChosenNoise:
         """The noise with the least loss at this privacy cost.  Source: eq. (18)."""
+        from residualplanner.more.by_set.convex_loss import with_better_bases  # a door
         from residualplanner.more.convex.convex_noise import least_convex_loss  # a door
 
         plain = problem.selection(least_convex_loss(problem, self.function, pcost=pcost, solver=self.solver))
-        if problem.search is None:
-            return plain
-        from residualplanner.more.by_set.convex_loss import with_better_bases  # a door
-
         return with_better_bases(problem, plain, self.function, pcost, spends=True)
 
     def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> ChosenNoise:
         """The noise with the least privacy cost whose loss is at most this.  Source: eq. (18)."""
+        from residualplanner.more.by_set.convex_loss import with_better_bases  # a door
         from residualplanner.more.convex.convex_noise import least_convex_cost  # a door
 
         found = least_convex_cost(problem, self.function, at_most=at_most, solver=self.solver)
         plain = replace(problem.selection(found), loss=at_most)
-        if problem.search is None:
-            return plain
-        from residualplanner.more.by_set.convex_loss import with_better_bases  # a door
-
         return with_better_bases(problem, plain, self.function, found.loss, spends=False)
 
     def touching(self, problem: NoiseProblem, found: ChosenNoise) -> tuple[Loss, float] | None:
         """The sum of variances with the slopes of the loss as weights; None at a kink.  Source: eq. (18)."""
-        from residualplanner.more.bounds.convex import touching_sum  # a door
+        from residualplanner.more.convex.convex_noise import touching_sum  # a door
 
         return touching_sum(problem, found, self.function)
 

@@ -4,7 +4,7 @@ Source: eq. (14); paper section 6, Lemma 2.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +30,13 @@ class NoiseChoice:
         if self.loss <= self.bound:
             return 0.0
         return (self.loss - self.bound) / self.bound if self.bound > 0 else math.inf
+
+    def or_better(self, other: "NoiseChoice | None") -> "NoiseChoice":
+        """The one of the smaller loss of it and another one for the same problem, with the larger of their bounds."""
+        if other is None:
+            return self
+        best = min(self, other, key=lambda choice: choice.loss)
+        return replace(best, bound=max(self.bound, other.bound))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

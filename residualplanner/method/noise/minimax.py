@@ -105,7 +105,6 @@ class _BestPoints:
     bounding: _WeightedRows
 
     def including(self, point: _WeightedRows) -> "_BestPoints":
-        """What is found with one point more."""
         return _BestPoints(
             point if point.maximum < self.best.maximum else self.best,
             point if point.value > self.bounding.value else self.bounding,

@@ -10,6 +10,7 @@ problem is solved again from the weights it ended with.
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
@@ -74,10 +75,7 @@ def _least_over_ways(problem: MinimaxProblem, costs: LargestCosts, gap: float) -
     for _ in range(_ROUNDS):
         choice = _solved(problem, costs.rows(ways), gap / 4)
         worst = costs.worst(choice.noise_variance)
-        bound = choice.bound if best is None else max(best.bound, choice.bound)
-        best = replace(
-            min(_at(choice, worst.cost), best or _at(choice, worst.cost), key=lambda found: found.loss), bound=bound
-        )
+        best = _at(choice, worst.cost).or_better(best)
         if best.gap <= gap:
             return replace(best, status="certified")
         # The noise has cost 1 in all ways that it was found for, so that those that cost more are missing.
@@ -88,7 +86,7 @@ def _least_over_ways(problem: MinimaxProblem, costs: LargestCosts, gap: float) -
     assert best is not None
     summed = _solved(problem, costs.summed, gap / 4)
     summed = replace(_at(summed, costs.worst(summed.noise_variance).cost), bound=best.bound)
-    return replace(min(best, summed, key=lambda found: found.loss), status=BOUNDED)
+    return replace(best.or_better(summed), status=BOUNDED)
 
 
 def joined_ways(ways: FloatArray, more: FloatArray, cost: FloatArray) -> FloatArray:
@@ -108,16 +106,24 @@ def _at(choice: NoiseChoice, cost: float) -> NoiseChoice:
 
 
 def _solved(problem: MinimaxProblem, rows: FloatArray, gap: float) -> NoiseChoice:
-    """Solve for costs ``rows`` (c, m).
+    """Solve for costs ``rows`` (c, m)."""
+    costs, tokens = problem.orbits.sum_sets(rows), problem.orbits.sum_sets(with_token_cost(rows))
+    search = {"gap": gap, "start": problem.start, "steps": problem.steps}
+    choice = least_maximum_variance(costs, tokens, problem.variance, **search)
+    return replace(choice, noise_variance=frozen(choice.noise_variance[problem.orbits.member]))
+
+
+def least_maximum_variance(
+    costs: FloatArray, tokens: FloatArray, variance: "scipy.sparse.csr_array", **search: Any
+) -> NoiseChoice:
+    """`minimize_maximum_variance` at cost 1 where some noise may be free, for ``tokens`` (c, n) in place of costs 0.
 
     The bound is one for free noise being free: the root sum loses at most the parts of the token costs.
     """
-    costs, variance = problem.orbits.sum_sets(with_token_cost(rows)), problem.variance
-    choice = minimize_maximum_variance(costs, variance, pcost=1.0, gap=gap, start=problem.start, steps=problem.steps)
-    free = np.flatnonzero(problem.orbits.sum_sets(rows).max(axis=0) <= 0)
-    token = np.sqrt(costs[:, free].max(axis=0) * variance[:, free].max(axis=0).toarray()).sum()
-    bound = max(math.sqrt(choice.bound) - float(token), 0.0) ** 2
-    return replace(choice, noise_variance=frozen(choice.noise_variance[problem.orbits.member]), bound=bound)
+    choice = minimize_maximum_variance(tokens, variance, pcost=1.0, **search)
+    free = np.flatnonzero(costs.max(axis=0) <= 0)
+    token = np.sqrt(tokens[:, free].max(axis=0) * variance[:, free].max(axis=0).toarray()).sum()
+    return replace(choice, bound=max(math.sqrt(choice.bound) - float(token), 0.0) ** 2)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -165,10 +171,8 @@ class CellRows:
             lengths.append(np.full(len(coefficients), 1 << order))
             start += len(block)
         starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
-        shape = (len(query), problem.variance.shape[1])
-        matrix = scipy.sparse.csr_array(
-            (np.concatenate(entries), np.concatenate(columns).astype(np.int32), starts), shape
-        )
+        parts = np.concatenate(entries), np.concatenate(columns).astype(np.int32), starts
+        matrix = scipy.sparse.csr_array(parts, (len(query), problem.variance.shape[1]))
         matrix.sum_duplicates()
         return matrix
 
@@ -194,9 +198,8 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
     for _ in range(_CELL_ROUNDS):
         choice = least_maximum_row(_relaxed(average, cells.matrix(average, query, cell), start), inner)
         value, worst = cells.largest(choice.noise_variance)
-        bound = choice.bound if best is None else max(best.bound, choice.bound)
         judged = replace(choice, loss=float(value.max()))
-        best = replace(min(judged, best or judged, key=lambda found: found.loss), bound=bound)
+        best = judged.or_better(best)
         if best.gap <= gap:
             return replace(best, status="certified")
         above = np.flatnonzero(value > choice.loss * (1 + _ROUNDING))

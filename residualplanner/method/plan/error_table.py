@@ -21,8 +21,7 @@ from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import AMONG, JOIN, TOTAL
 from residualplanner.method.losses import Targets
 from residualplanner.method.strategy.accuracy import Accuracy
-from residualplanner.method.strategy.aligned_tables import AlignedTables
-from residualplanner.method.strategy.table_accuracy import TableAccuracy
+from residualplanner.method.strategy.table_accuracy import TableAccuracy, table_covariances
 from residualplanner.method.workload.attribute_sets import QueryBlock, row_numbers
 from residualplanner.method.workload.query import QueryLike, selection_text, written_query
 from residualplanner.method.workload.workload import Workload
@@ -65,7 +64,7 @@ class ErrorTable:
                 "query": query_names(self.workload, blocks),
                 "kinds": pd.Categorical.from_codes(self._kinds[0][rows], categories=pd.Index(self._kinds[1])),
                 "order": np.concatenate([self._is_axis[block.kinds].sum(axis=1) for block in blocks]),
-                "cells": cells.astype(np.int64) if self._largest < 2**53 else cells,
+                "cells": cells.astype(np.int64) if self.workload.cells.max() < 2**53 else cells,
                 "weight": np.concatenate([block.weights for block in blocks]),
                 "privacy_share": accuracy.privacy_shares[rows],
                 "std_err": std_err,
@@ -95,10 +94,6 @@ class ErrorTable:
     @cached_property
     def _is_axis(self) -> NDArray[np.bool_]:
         return np.array([kind.is_axis for kind in self.workload.kinds])
-
-    @cached_property
-    def _largest(self) -> float:
-        return float(self.workload.cells.max())
 
     @cached_property
     def _kinds(self) -> tuple[NDArray[np.int32], list[str]]:
@@ -135,7 +130,7 @@ def aligned_covariances(accuracy: Accuracy, query: QueryLike, other: QueryLike) 
             name = accuracy.workload.domain.names[position]
             raise WorkloadError(f"the table {query!r} has no cell for each of {other!r} on {name!r}; sum over it first")
     positions = tuple(np.array(each.positions, dtype=np.int64) for each in written)
-    return AlignedTables(*tables, (positions[0], positions[1])).covariances()
+    return table_covariances(*tables, (positions[0], positions[1]))
 
 
 def query_names(workload: Workload, blocks: Sequence[QueryBlock]) -> Any:
@@ -184,19 +179,13 @@ def _names(workload: Workload, block: QueryBlock) -> Any:
 ErrorFormat = Literal["csv", "parquet"]
 
 
-def error_format(path: PathLike) -> ErrorFormat:
-    """The format of an error table, by the ending of its file; FileFormatError unless ".csv" or ".parquet"."""
-    for ending in get_args(ErrorFormat):
-        if Path(path).suffix == f".{ending}":
-            return cast(ErrorFormat, ending)
-    raise FileFormatError(f"{path} is not the name of an error table; end it in .csv or .parquet")
-
-
 def save_error_table(table: ErrorTable, path: PathLike) -> None:
     """Write all rows to a file, whole or not at all; errors as in `Plan.save_errors`."""
-    file_format = error_format(path)
+    ending = Path(path).suffix[1:]
+    if ending not in get_args(ErrorFormat):
+        raise FileFormatError(f"{path} is not the name of an error table; end it in .csv or .parquet")
     with write_atomically(path) as file:
-        write_error_table(table, file, file_format)
+        write_error_table(table, file, cast(ErrorFormat, ending))
 
 
 def write_error_table(table: ErrorTable, file: IO[bytes], file_format: ErrorFormat) -> None:

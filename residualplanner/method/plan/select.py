@@ -111,7 +111,6 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
     measured = _measured(workload, important, bases, **how)
     problem = NoiseProblem(workload, measured, importance, notion, gap)
     if isinstance(bases, str) and bases == BY_SET:
-        _require_by_set(problem, goal)
         problem = replace(problem, search=_search(problem, goal, told, is_asked=True))
 
     def solved(problem: NoiseProblem) -> tuple[ChosenNoise, float]:
@@ -206,6 +205,10 @@ def _search(
     """
     from residualplanner.more.by_set.choice import bases_for_replaced, choose_by_set  # a door
 
+    if is_asked and not _has_search(problem, goal):
+        raise WorkloadError(
+            'bases="optimal_by_set" is for losses of all tables, and these targets are of some; use bases="optimal"'
+        )
     what = problem.workload, problem.importance
     how: dict[str, Any] = {"of_maximum": goal.is_of_maximum, "enough": enough, "progress": progress, **limit}
 
@@ -224,16 +227,7 @@ def _search(
     return search
 
 
-def _require_by_set(problem: NoiseProblem, goal: Loss) -> None:
-    """Raise WorkloadError unless bases may vary by set."""
-    if not _has_search(problem, goal):
-        raise WorkloadError(
-            'bases="optimal_by_set" is for losses of all tables, and these targets are of some; use bases="optimal"'
-        )
-
-
 def _has_search(problem: NoiseProblem, goal: Loss) -> bool:
-    """Whether better bases can be searched for."""
     return goal.has_search and (not goal.has_targets or bool(problem.importance.all()))
 
 

@@ -1,22 +1,12 @@
 """Numbers read exactly, and conversions whose rounding goes one way."""
 
+import decimal
 import math
 import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from decimal import (
-    MAX_EMAX,
-    MIN_EMIN,
-    ROUND_CEILING,
-    ROUND_FLOOR,
-    Context,
-    Decimal,
-    DivisionByZero,
-    InvalidOperation,
-    Overflow,
-    localcontext,
-)
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -33,7 +23,8 @@ ROUNDING = Fraction(1, 10**9)
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9_]+)")
 
 # Python's decimal rounds + - * / sqrt exp ln correctly, so with 80 digits each step errs by at most 1e-79 relative.
-_CONTEXT = Context(prec=80, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation, DivisionByZero, Overflow])
+_TRAPS = [decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow]
+_CONTEXT = decimal.Context(prec=80, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=_TRAPS)
 SLACK = Decimal("1e-74")  # exceeds the rounding of a few hundred steps of such arithmetic
 _CLOSE = 1 + Decimal("1e-18")
 

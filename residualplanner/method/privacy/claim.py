@@ -236,9 +236,8 @@ def require_discrete(budget: Budget, *, spelled: Callable[[Budget], str] = pytho
         return
     same = zcdp(short_text_down(budget.pcost_exact / 2))  # the same noise, or less by the rounding of rho
     claim = PrivacyClaim(same.pcost_exact, "", stated=budget)
-    options = (
-        f"{spelled(same)} for the same noise (epsilon {rounded_up(claim.epsilon(claim.delta))} at delta {claim.delta})"
-    )
+    epsilon = rounded_up(claim.epsilon(claim.delta))
+    options = f"{spelled(same)} for the same noise (epsilon {epsilon} at delta {claim.delta})"
     if budget.given[1:]:
         promise = approx_dp(*budget.given)
         costs = f"pcost {rounded_up(promise.pcost_exact)} in place of {rounded_up(budget.pcost_exact)}"
@@ -249,11 +248,6 @@ def require_discrete(budget: Budget, *, spelled: Callable[[Budget], str] = pytho
 # A privacy cost in the words of a budget: what has been spent of it, and what may still be spent.
 
 
-def _root_down(cost: Fraction) -> Fraction:
-    """The square root, with 200 decimals, never above: the integer root of an integer is rounded down."""
-    return Fraction(math.isqrt(cost.numerator * 10**400 // cost.denominator), 10**200)
-
-
 #: By how much an epsilon is made smaller at first where it allows more than a cost, relative to it.
 _STEP = Fraction(1, 10**12)
 _MAKERS: dict[str, Callable[..., Budget]] = {"pcost": pcost, "zcdp": zcdp, "gdp": gdp}
@@ -261,7 +255,8 @@ _MAKERS: dict[str, Callable[..., Budget]] = {"pcost": pcost, "zcdp": zcdp, "gdp"
 _BELOW: dict[str, Callable[[Fraction], Fraction]] = {
     "pcost": lambda cost: cost,
     "zcdp": lambda cost: cost / 2,
-    "gdp": _root_down,
+    # The root with 200 decimals: the integer root of an integer is rounded down.
+    "gdp": lambda cost: Fraction(math.isqrt(cost.numerator * 10**400 // cost.denominator), 10**200),
 }
 _ABOVE = _BELOW | {"gdp": lambda cost: Fraction(root_up(cost))}
 

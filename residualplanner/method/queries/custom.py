@@ -14,12 +14,7 @@ from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import KindByContent, require_size
-from residualplanner.method.queries.rows import (
-    ENTRY_LIMIT,
-    closest_to_ones,
-    is_text,
-    require_more_than_total,
-)
+from residualplanner.method.queries.rows import ENTRY_LIMIT, closest_to_ones, is_text, require_more_than_total
 
 #: Every entry is at most this in size, and the largest of every row at least its inverse: so far do squares reach.
 LARGEST_ENTRY = 1e15

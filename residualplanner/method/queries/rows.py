@@ -115,7 +115,6 @@ class _Deviations(Rows):
     held: "scipy.sparse.csr_array"
 
     def sparse_rows(self, size: int) -> "scipy.sparse.csr_array":
-        """The rows, (q, size)."""
         del size
         return self.held
 

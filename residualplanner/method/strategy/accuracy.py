@@ -96,9 +96,7 @@ class Accuracy:
         importance = self.workload.weights * self.workload.cells / self.workload.scales**2
         if not (importance > _LEAST * max(1.0, float(importance.max()))).all():
             importance = self.workload.cells / self.workload.scales**2
-        use = noise_weights(
-            self.pieces(), importance, len(self.noise)
-        )  # 0 for noise that bases by set may leave unused
+        use = noise_weights(self.pieces(), importance, len(self.noise))  # 0 where bases by set leave noise unused
         cost = cost_parts(self.strategy, self.noise, use, self.neighbors)
         per_use = np.divide(cost, use, out=np.zeros(len(cost)), where=use > 0)
         fractions = np.empty(len(self.workload))

@@ -53,12 +53,9 @@ class Strategy:
         for name, dtype in (("of_attribute", np.int64), ("varying", np.bool_), ("of_factor", np.int64)):
             object.__setattr__(self, name, frozen(np.array(getattr(self, name), dtype=dtype)))
         object.__setattr__(self, "messages", frozen(np.array(self.messages, dtype=np.float64)))
-        attributes, factors = self.closure.attribute_count, int(self.varies.sum()) if self.varying.any() else 0
-        for what, numbers, count in (
-            ("attributes", self.of_attribute, attributes),
-            ("factors of varying attributes", self.of_factor, factors),
-        ):
-            _require_numbers(self.bases, numbers, count, what)
+        factors = int(self.varies.sum()) if self.varying.any() else 0
+        _require_numbers(self.bases, self.of_attribute, self.closure.attribute_count, "attributes")
+        _require_numbers(self.bases, self.of_factor, factors, "factors of varying attributes")
         self._require_one_space()
         count = int(self.message_starts[-1])
         if self.messages.shape != (count,) or not np.isfinite(self.messages).all():
@@ -135,31 +132,22 @@ class Strategy:
         return replace(self, closure=closure, of_factor=self.of_factor[factors], messages=messages)
 
     def with_denominators(self, denominators: Sequence[int]) -> "Strategy":
-        """The same with bases that know the denominators of the fractions of records that are counted, (d,).
-
-        Source: eq. (104).
-        """
+        """The same with bases that know the denominators of counted fractions of records, (d,).  Source: eq. (104)."""
         if all(denominator == 1 for denominator in denominators):
             return self
         pairs: dict[tuple[int, int], int] = {}
         attributes = self.closure.attribute_of_factor[self.varies] if len(self.of_factor) else self.of_factor
-        of_attribute, of_factor = (
-            [pairs.setdefault((number, denominators[attribute]), len(pairs)) for attribute, number in numbers]
-            for numbers in (
-                enumerate(self.of_attribute.tolist()),
-                zip(attributes.tolist(), self.of_factor.tolist(), strict=True),
-            )
-        )
+        numbered = [*enumerate(self.of_attribute), *zip(attributes, self.of_factor, strict=True)]
+        found = [pairs.setdefault((int(number), denominators[i]), len(pairs)) for i, number in numbered]
+        of_attribute, of_factor = np.split(np.array(found, dtype=np.int64), [len(self.of_attribute)])
         bases = tuple(replace(self.bases[number], denominator=denominator) for number, denominator in pairs)
-        return replace(self, bases=bases, of_attribute=np.array(of_attribute), of_factor=np.array(of_factor, dtype=int))
+        return replace(self, bases=bases, of_attribute=of_attribute, of_factor=of_factor)
 
     def scaled(self, factor: float) -> "Strategy":
         """The same for precisions that are ``factor`` times as large: messages are in units of the cost."""
         return replace(self, messages=self.messages * factor) if len(self.messages) else self
 
     def _require_one_space(self) -> None:
-        if not self.varying.any():
-            return
         for attribute in np.flatnonzero(self.varying).tolist():
             mine = [self.bases[number] for number in self.numbers_of(attribute)]
             if len({(basis.size, basis.answers) for basis in mine}) > 1:

@@ -33,10 +33,7 @@ class ResidualNumbers:
 
 
 def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayLike) -> ResidualNumbers:
-    """The numbers of attributes with these bases; ``uses`` (d, kinds) says who has queries of which kinds.
-
-    Source: eqs. (27) and (28).
-    """
+    """The numbers for bases (d,); ``uses`` (d, kinds) says who has which kinds.  Source: eqs. (27) and (28)."""
     wanted, code = np.asarray(uses, dtype=np.bool_), basis_codes(bases)
     factors: dict[tuple[int, int], tuple[float, float]] = {}
     present, absent = np.zeros(wanted.shape), np.zeros(wanted.shape)
@@ -45,13 +42,9 @@ def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayL
         if pair not in factors:
             factors[pair] = bases[attribute].mean_variance_factors(kinds[number])
         present[attribute, number], absent[attribute, number] = factors[pair]
-    return ResidualNumbers(
-        sizes=frozen(np.array([basis.size for basis in bases], dtype=np.float64)),
-        pcost=frozen(np.array([float(basis.pcost) for basis in bases], dtype=np.float64)),
-        present=frozen(present),
-        absent=frozen(absent),
-        code=frozen(code),
-    )
+    sizes = np.array([basis.size for basis in bases], dtype=np.float64)
+    pcost = np.array([float(basis.pcost) for basis in bases], dtype=np.float64)
+    return ResidualNumbers(*map(frozen, (sizes, pcost, present, absent, code)))
 
 
 def subtraction_numbers(sizes: ArrayLike) -> ResidualNumbers:

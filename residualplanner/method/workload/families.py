@@ -157,10 +157,9 @@ def _least_count(orders: range, rows: FloatArray, limit: float) -> int:
 def _sets(
     order: int, smaller: attribute_sets.PositionArray, rows: FloatArray, limit: float, *, wanted: bool
 ) -> attribute_sets.PositionArray:
+    if limit == math.inf and not wanted:
+        return np.empty((1, order), dtype=np.int32)
     if limit == math.inf:
-        return (
-            attribute_sets.combinations(np.arange(len(rows)), order) if wanted else np.empty((1, order), dtype=np.int32)
-        )
+        return attribute_sets.combinations(np.arange(len(rows)), order)
     longer = attribute_sets.extensions(smaller, len(rows)) if order else smaller
-    small: attribute_sets.PositionArray = longer[rows[longer].prod(axis=1) <= limit]
-    return small
+    return np.asarray(longer[rows[longer].prod(axis=1) <= limit])

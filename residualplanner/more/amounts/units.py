@@ -129,13 +129,8 @@ def nearest_units(
             first, last = (np.rint((amounts + each) / 2 * q / p) for each in beside)
         is_open = (first != last) & (units != nearest) & (amounts == numbers.astype(np.float64)) & np.isfinite(amounts)
         nearest[is_open] = np.rint(spelled(numbers[is_open]) * q / p)
-    return nearest, are_written_alike(nearest * p / q, numbers)
-
-
-def are_written_alike(amounts: NDArray[np.float64], numbers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether each of the numbers (m,), of any type, is the amount of 64 bits (m,) to the digits of its own type."""
-    own = numbers.dtype if numbers.dtype.kind == "f" else np.dtype(np.float64)
-    return np.asarray(amounts.astype(own) == numbers.astype(own))
+    own = numbers.dtype if numbers.dtype.kind == "f" else np.dtype(np.float64)  # compared to the digits of this type
+    return nearest, np.asarray((nearest * p / q).astype(own) == numbers.astype(own))
 
 
 def amount_text(amount: Fraction) -> str:

@@ -99,9 +99,8 @@ class Weight(NumberReader):
     @property
     def sentence(self) -> str:
         """What tables hold."""
-        most = f"at most {amount_text(self.maximum)}" + (
-            " (a larger one counts as that)" if self.above == "clip" else ""
-        )
+        most = f"at most {amount_text(self.maximum)}"
+        most += " (a larger one counts as that)" if self.above == "clip" else ""
         return (
             f"Records are weighted by {self.name!r}, {most}: all numbers and their errors are totals of "
             f"{self.name!r}, not numbers of records."

@@ -4,7 +4,7 @@ Source: eqs. (33) and (126).
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
@@ -136,20 +136,12 @@ def coordinates(patterns: Sequence[Pattern], lengths: Mapping[int, int]) -> tupl
     indices = []
     for pattern in patterns:
         index = np.empty([lengths[attribute] for attribute, _ in pattern], dtype=np.int64)
-        for subset, shape, part in _subsets(pattern, lengths):
-            count = math.prod(shape)
+        for present in product((False, True), repeat=len(pattern)):
+            subset = tuple(attribute for (attribute, _), inside in zip(pattern, present, strict=True) if inside)
+            shape = tuple(lengths[attribute] - 1 for attribute in subset)
             if subset not in starts:
-                starts[subset], total = total, total + count
-            index[part] = starts[subset] + np.arange(count).reshape(shape)
+                starts[subset], total = total, total + math.prod(shape)
+            part = tuple(slice(1, None) if inside else 0 for inside in present)
+            index[part] = starts[subset] + np.arange(math.prod(shape)).reshape(shape)
         indices.append(index.ravel())
     return total, indices
-
-
-def _subsets(
-    pattern: Pattern, lengths: Mapping[int, int]
-) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[slice | int, ...]]]:
-    """Every subset of a pattern's attributes, how many values each has above its corner, and which."""
-    for present in product((False, True), repeat=len(pattern)):
-        subset = tuple(attribute for (attribute, _), inside in zip(pattern, present, strict=True) if inside)
-        shape = tuple(lengths[attribute] - 1 for attribute in subset)
-        yield subset, shape, tuple(slice(1, None) if inside else 0 for inside in present)

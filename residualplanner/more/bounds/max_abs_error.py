@@ -43,8 +43,7 @@ def independent_mean_max(cells: FloatArray) -> FloatArray:
         ends = [float(_abscissa(distinct[0])), float(_abscissa(distinct[-1]))]
         through = Chebyshev.interpolate(lambda x: _alone(np.exp(x**2 - 0.5)), _DEGREE, domain=ends)
         values = through(_abscissa(distinct))
-    found: FloatArray = values[index]
-    return found
+    return values[index]
 
 
 def mean_max_bound(std_err: FloatArray, cells: FloatArray) -> float:
@@ -83,8 +82,7 @@ def _alone(cells: FloatArray) -> FloatArray:
 
 def _abscissa(cells: FloatArray) -> FloatArray:
     """Along it the mean of the maximum is nearly a straight line."""
-    abscissa: FloatArray = np.sqrt(np.log(cells) + 0.5)
-    return abscissa
+    return np.sqrt(np.log(cells) + 0.5)
 
 
 def _integrals(std_err: FloatArray, cells: FloatArray) -> FloatArray:

@@ -66,18 +66,7 @@ def least_variance(
 def sharp_least_variance(
     workload: Workload, loss: Loss, neighbors: Neighbors, *, enough: float, seconds: float
 ) -> float:
-    """The same from explicit matrices, up to a bound that is large ``enough``; 0 where the domain is not small."""
-    factor = neighbors.cost_factor_up
-    how = workload, loss.importance(workload)
-    of_maximum, replaced = loss.is_of_maximum, neighbors.has_public_total
-    bound = explicit_bound(*how, of_maximum=of_maximum, replaced=replaced, enough=enough / factor, seconds=seconds)
-    return bound * factor
-
-
-def explicit_bound(
-    workload: Workload, importance: FloatArray, *, of_maximum: bool, replaced: bool, enough: float, seconds: float
-) -> float:
-    """No mechanism of cost 1 has a smaller sum of average variances, or largest one, by importance (q,).
+    """The same from explicit matrices.
 
     It is 0 where the domain is too large or has one cell, a query is of a joint kind, or there is no time for a step.
     The search for weights ends at a bound that is large ``enough``.  Eigenvalues that may be rounding never raise it.
@@ -88,6 +77,7 @@ def explicit_bound(
     if not 1 < cells <= _CELLS or cells * rows > _ENTRIES or any(kind.at_least for kind in workload.kinds):
         return 0.0
     steps = int(min(_STEPS, seconds / (_CUBE * cells**3 + _ENTRY * rows * cells**2)))
+    importance, of_maximum = loss.importance(workload), loss.is_of_maximum
     weights = np.sqrt(importance if of_maximum else importance / workload.cells).tolist()
     matrices, numbers = [], itertools.count()
     for block in workload.blocks:
@@ -97,8 +87,9 @@ def explicit_bound(
             for i, n in zip(used, sizes, strict=True):
                 matrix = np.asarray(np.kron(matrix, kinds[i].matrix(n) if i in kinds else np.ones((1, n))))
             matrices.append(matrix)
+    rows_of_all, replaced, factor = np.vstack(matrices), neighbors.has_public_total, neighbors.cost_factor_up
     with one_thread():
-        return _highest(np.vstack(matrices), steps, of_maximum=of_maximum, replaced=replaced, enough=enough)
+        return factor * _highest(rows_of_all, steps, of_maximum=of_maximum, replaced=replaced, enough=enough / factor)
 
 
 def _highest(rows: FloatArray, steps: int, *, of_maximum: bool, replaced: bool, enough: float) -> float:

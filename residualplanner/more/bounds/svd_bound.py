@@ -45,8 +45,6 @@ _SAME, _NO_TIE = 1e-13, 1e-14
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _AttributeFactors:
-    """What every attribute contributes."""
-
     heads: Mapping[tuple[int, int], FloatArray]  # (r, r), by attribute and kind, where it is larger than its corner
     roots: Mapping[tuple[int, int], float]  # the sum of the roots of the eigenvalues of each of them
     corner: FloatArray  # (d, kinds): the corner a, where that is all of the head; else 1

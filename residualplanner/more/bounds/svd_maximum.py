@@ -22,16 +22,9 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
+from residualplanner.more.bounds import svd_bound
 from residualplanner.more.bounds.blocks import TERM, coordinates, require_quick
 from residualplanner.more.bounds.paired_blocks import Pattern
-from residualplanner.more.bounds.svd_bound import (
-    CHUNK,
-    block_table,
-    corner_factors,
-    distinct_rows,
-    greatest_over_choices,
-    require_exchangeable_values,
-)
 from residualplanner.more.searches.eigen import eigen, reflected, reflected_form
 from residualplanner.more.searches.extrapolation import Extrapolation
 
@@ -58,7 +51,7 @@ def greatest_bound(
 
     Arguments and errors are those of `sum_bound`.
     """
-    return greatest_over_choices(_searched, workload, importance, values, replaced=replaced, seconds=seconds)
+    return svd_bound.greatest_over_choices(_searched, workload, importance, values, replaced=replaced, seconds=seconds)
 
 
 def _searched(
@@ -78,7 +71,6 @@ class _Rows:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the array of weights."""
         return tuple(kind.rows(size) for kind, size in zip(self.kinds, self.sizes, strict=True))
 
     def gram(self, weights: FloatArray) -> NDArray[np.float64]:
@@ -112,8 +104,6 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _WeightSearch:
-    """The search for weights."""
-
     groups: list[_Rows]  # of exchangeable queries
     flat: NDArray[np.int64]  # the numbers of the groups without axes, which have a single weight
     table: sparse.csr_array  # (b, flat): the coefficients of blocks with a single coordinate
@@ -130,7 +120,7 @@ class _WeightSearch:
         seconds: float,
     ) -> "_WeightSearch":
         """Group the queries, and find the blocks; WorkloadError where that alone takes more than so many seconds."""
-        require_exchangeable_values(workload)
+        svd_bound.require_exchangeable_values(workload)
         single = np.logical_not(workload.uses[:, [not kind.is_identity for kind in workload.kinds]].any(axis=1))
         sizes = np.array(workload.domain.sizes, dtype=np.float64)
         orbits = workload_orbits(workload, np.where(single, sizes, -1 - np.arange(len(sizes))), importance)
@@ -138,16 +128,18 @@ class _WeightSearch:
         patterns = _patterns(workload, orbits.representative, single)
         groups = _groups(workload, patterns, orbits.query_size, values)
         corner = np.where(single, 1 / sizes**2, 1.0)[:, None] * np.ones(len(workload.kinds))
-        group_of = (orbits.query[queries, None] for queries, _ in workload.runs(CHUNK))
-        table = block_table(workload, importance, corner, single & (sizes > 1), group_of, len(groups))
+        group_of = (orbits.query[queries, None] for queries, _ in workload.runs(svd_bound.CHUNK))
+        table = svd_bound.block_table(workload, importance, corner, single & (sizes > 1), group_of, len(groups))
         count = workload.closure.products(np.where(single, (sizes - 1) / sizes, 0.0))
         has_axes = np.array([bool(group.kinds) for group in groups])
         in_block = (table @ has_axes.astype(np.float64)) > 0
         flat = np.flatnonzero(~has_axes)
         simple = ~in_block & (np.diff(table.indptr) > 0)
-        firsts = corner_factors(workload, law)
+        firsts = svd_bound.corner_factors(workload, law)
         blocks: list[_Block] = []
-        for columns, entries, first, scale in distinct_rows(table[in_block], count[in_block], firsts[in_block]):
+        for columns, entries, first, scale in svd_bound.distinct_rows(
+            table[in_block], count[in_block], firsts[in_block]
+        ):
             inside = [patterns[column] for column in columns]
             lengths = {attribute: workload.domain.sizes[attribute] for pattern in inside for attribute, _ in pattern}
             size, indices = coordinates(inside, lengths)
@@ -156,7 +148,6 @@ class _WeightSearch:
 
     @property
     def step_seconds(self) -> float:
-        """How long a step takes, about."""
         rows = sum(float(size) ** 3 for _, size, _, _ in self.blocks)
         cells = sum(math.prod(group.shape) * math.prod(group.sizes) for group in self.groups if group.kinds)
         return _STEP + _CUBE * rows + _CELL * (self.table.nnz + cells)
@@ -178,10 +169,7 @@ class _WeightSearch:
         return steady.highest * steady.highest
 
     def _at(self, of_all: FloatArray) -> tuple[float, FloatArray]:
-        """The root of the bound for weights (w,), and for each the ratio of its cell's variance to the weighted mean.
-
-        Source: eq. (33).
-        """
+        """The root of the bound for weights (w,), and cells' variances over their weighted mean.  Source: eq. (33)."""
         ends = np.cumsum([math.prod(group.shape) for group in self.groups])[:-1]
         weights = [part.reshape(group.shape) for part, group in zip(np.split(of_all, ends), self.groups, strict=True)]
         slopes = [np.zeros_like(weight) for weight in weights]

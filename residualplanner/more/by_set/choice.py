@@ -78,10 +78,8 @@ def bases_for_replaced(
     **how: Any,
 ) -> tuple[Basis, ...]:
     """One basis for each attribute, (d,), the best that are found where records are replaced; else as above."""
-    problem, bases = (
-        by_set_problem(workload, importance, replaced=True, is_one=True, **how),
-        list(plain.strategy.of_attributes),
-    )
+    problem = by_set_problem(workload, importance, replaced=True, is_one=True, **how)
+    bases = list(plain.strategy.of_attributes)
     if problem is None:
         return tuple(bases)
     family = Family.of(problem)
@@ -166,9 +164,8 @@ def _strategy(
             elif len(members) > 1:
                 messages.append(of_group[int(problem.group[factor])][problem.axes[i].forms.group])
             factor += 1
-    return varying_strategy(
-        closure, workload.domain.sizes, bases, of_factor, np.rint(np.concatenate(messages) / _QUANTUM) * _QUANTUM
-    )
+    sent = np.rint(np.concatenate(messages) / _QUANTUM) * _QUANTUM
+    return varying_strategy(closure, workload.domain.sizes, bases, of_factor, sent)
 
 
 def _messages(

@@ -11,7 +11,7 @@ Source: eqs. (18) and (40).
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import SolverError
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem
-from residualplanner.more.by_set.cost import GroupBasis, LossSlopes, Maxima
+from residualplanner.more.by_set.cost import EvenLoss, GroupBasis, LossSlopes, Maxima
 from residualplanner.more.by_set.joint_cells import largest
 from residualplanner.more.by_set.problem import BySetProblem
 from residualplanner.more.by_set.summed import SummedVariances
@@ -42,8 +42,8 @@ _CONTRADICTION = 1e-9
 RESERVE = 1 + 1e-9
 
 
-class ConvexVariances:
-    """The privacy cost at which a convex loss of average variances is at a level; one noise stands for each orbit."""
+class ConvexVariances(EvenLoss):
+    """The privacy cost at which a convex loss of average variances is at a level."""
 
     effort: ClassVar[Mapping[str, float]] = {"enough": 1e-7}  # nearer, each plane takes as long and brings nothing
 
@@ -142,7 +142,7 @@ class ConvexVariances:
 
         return planes
 
-    def settled(self, bases: Sequence[GroupBasis], precision: FloatArray) -> "ConvexVariances":
+    def settled(self, bases: Sequence[GroupBasis], precision: FloatArray) -> Self:
         """The same for the level of precisions of cost 1 where the cost is spent; itself where that is its own."""
         if self.spent is None:
             return self
@@ -152,12 +152,7 @@ class ConvexVariances:
         level = self.loss.value(variances)
         if abs(level - self.level) <= _SETTLED * abs(level):
             return self
-        return ConvexVariances(self.problem, self.loss, level, self.spent, self.rises)
-
-    def precision_of_sets(self, bases: Sequence[GroupBasis], precision: FloatArray) -> FloatArray:
-        """The precision of every set, (m,), from that of each noise."""
-        del bases
-        return np.asarray(precision[self.problem.noise_of_set] / self.problem.even_factor)
+        return type(self)(self.problem, self.loss, level, self.spent, self.rises)
 
 
 def _distinct(planes: FloatArray) -> FloatArray:
@@ -174,6 +169,8 @@ def with_better_bases(
     The noise at hand has this privacy cost.  What is found spends it, or else has the same loss.
     Source: eqs. (18) and (40).
     """
+    if problem.search is None:
+        return plain
     function = read_loss_function(loss, len(problem.workload))
     rises: list[float] = []
 

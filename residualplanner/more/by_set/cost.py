@@ -5,8 +5,9 @@ Source: eqs. (24), (40) and (41).
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +44,7 @@ class GroupBasis:
 
     @classmethod
     def from_matrix(cls, axis: OwnAxis, matrix: NDArray[np.float64]) -> "GroupBasis":
-        """The basis of a matrix (g-1, g), which may have rows of other directions.
-
-        Raises LinAlgError: it is not a basis.
-        """
+        """The basis of a matrix (g-1, g), which may have rows of other directions; LinAlgError where it is none."""
         u, G = inverse_parts(matrix)
         G = axis.Z.T @ G
         inverse = np.linalg.cholesky(G @ G.T)
@@ -63,8 +61,7 @@ class GroupBasis:
         rows = self.S / np.sqrt(self.lengths.max())
         if len(rows) < self.axis.values - 1:
             rows = np.vstack([rows, UNUSED_LENGTH * self.axis.unused])
-        scaled: FloatArray = rows / np.sqrt((rows * rows).sum(axis=0).max())
-        return scaled
+        return np.asarray(rows / np.sqrt((rows * rows).sum(axis=0).max()))
 
     def slopes(self, by_form: FloatArray, by_u: FloatArray, by_products: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Those by b and core, from the slopes by the form (r, r) and by u (1+r,), and by what depends on S alone.
@@ -101,6 +98,23 @@ class Maxima:
     #: Of those of the values of all attributes; where records are replaced, of those of the pairs of records.
     axes: FloatArray | None = None
     variances: FloatArray | None = None  # of those of the variances of all tables
+
+
+class EvenLoss:
+    """What losses in proportion to noise have in common where one noise stands for each orbit of sets."""
+
+    effort: ClassVar[Mapping[str, float]] = {}  # how near its best noise is to be to a bound: as near as it comes
+    problem: BySetProblem
+
+    def settled(self, bases: Sequence[GroupBasis], precision: FloatArray) -> Self:
+        """Itself: it is in proportion to noise, so that the best noise is the same at every cost."""
+        del bases, precision
+        return self
+
+    def precision_of_sets(self, bases: Sequence[GroupBasis], precision: FloatArray) -> FloatArray:
+        """The precision of every set, (m,), from that of each noise."""
+        del bases
+        return np.asarray(precision[self.problem.noise_of_set] / self.problem.even_factor)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -171,9 +185,8 @@ class TableCost:
         by_class[at.classes] += np.add.reduceat(own, at.cells.starts)
         by_noise = (by_class / precision)[self._problem.class_of_noise] * member.precision
         by_products = np.split(by_columns, at.groups.starts[1:])
-        return above + single + float(precision[self._empty].sum()), CostSlopes(
-            by_noise, by_products, by_message, cells, axes
-        )
+        cost = above + single + float(precision[self._empty].sum())
+        return cost, CostSlopes(by_noise, by_products, by_message, cells, axes)
 
     def with_worst(self, member: Member) -> "TableCost":
         """The same: its maxima are over all cells."""
@@ -181,10 +194,7 @@ class TableCost:
         return self
 
     def best_noise(self, member: Member, rows: Rows, *, enough: float = ENOUGH) -> TableChoice:
-        """The best precisions and messages for a member's bases, for the rows of a loss; near ``enough`` to a bound.
-
-        Raises SolverError: the solver gave no usable answer.
-        """
+        """The best precisions and messages for a member's bases and the rows of a loss, near ``enough`` to a bound."""
         problem, lengths = self._problem, [basis.lengths for basis in member.bases]
         attribute: list[int] = problem.attribute_of_group.tolist()
         tables = [

@@ -11,15 +11,15 @@ Source: eqs. (39) and (40), for single cells.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.more.by_set.cost import GroupBasis, LossSlopes, Maxima
+from residualplanner.more.by_set.cost import EvenLoss, GroupBasis, LossSlopes, Maxima
 from residualplanner.more.by_set.joint_cells import largest
 from residualplanner.more.by_set.problem import BySetProblem
 from residualplanner.more.by_set.table_costs import Rows, largest_cells
@@ -140,7 +140,6 @@ class _Term(NamedTuple):
     form: int  # which table
 
     def product(self, factors: _Factors) -> Table:
-        """The product for all cells, broadcasting."""
         order = len(self.vectors) + len(self.axes)
         found = np.expand_dims(factors.tables[self.form] ** 2, tuple(self.vectors)) if self.axes else np.ones(())
         for axis, number in self.vectors.items():
@@ -165,10 +164,8 @@ class _Term(NamedTuple):
         return found
 
 
-class LargestVariance:
-    """The largest variance of a cell times its query's importance; a noise stands for each orbit of sets."""
-
-    effort: ClassVar[Mapping[str, float]] = {}  # how near its best noise is to be to a bound: as near as it comes
+class LargestVariance(EvenLoss):
+    """The largest variance of a cell times its query's importance."""
 
     def __init__(self, problem: BySetProblem) -> None:
         self.problem = problem
@@ -198,7 +195,6 @@ class LargestVariance:
 
     @cached_property
     def _used(self) -> list[int]:
-        """The numbers of all vectors in terms."""
         return sorted({number for terms in self._queries for term in terms for number in term.vectors.values()})
 
     def _at(self, bases: Sequence[GroupBasis]) -> _Factors:
@@ -286,13 +282,3 @@ class LargestVariance:
             return most, np.concatenate(rows)
 
         return largest_rows
-
-    def settled(self, bases: Sequence[GroupBasis], precision: FloatArray) -> Self:
-        """Itself: it is in proportion to noise, so that the best noise is the same at every cost."""
-        del bases, precision
-        return self
-
-    def precision_of_sets(self, bases: Sequence[GroupBasis], precision: FloatArray) -> FloatArray:
-        """The precision of every set, (m,), from that of each noise."""
-        del bases
-        return np.asarray(precision[self.problem.noise_of_set] / self.problem.even_factor)

@@ -120,10 +120,7 @@ class SearchSize:
 
 
 def _pair_count(workload: Workload) -> int:
-    """How many pairs of a query and a subset of its attributes there are.
-
-    Raises WorkloadError: more than `PAIR_LIMIT`.
-    """
+    """How many pairs of a query and a subset of its attributes there are; WorkloadError above `PAIR_LIMIT`."""
     pairs = sum(len(block) << order for order, block in enumerate(workload.blocks))
     if pairs > PAIR_LIMIT:
         raise WorkloadError(
@@ -204,10 +201,8 @@ class BySetProblem:
         directions = tuple(self.axes[i].directions for i in self.attribute_of_group.tolist())
         cells = sum(tables) + (self._cells if self.of_maximum else 0)
         cells += PAIRS * len(self.workload.closure.attribute_of_factor) if self.replaced else 0
-        of_function = not (self.is_sum or self.of_maximum)
-        return SearchSize(
-            _pair_count(self.workload), cells, directions, len(tables) + rests, self.replaced, of_function
-        )
+        pairs, of_function = _pair_count(self.workload), not (self.is_sum or self.of_maximum)
+        return SearchSize(pairs, cells, directions, len(tables) + rests, self.replaced, of_function)
 
     @property
     def _cells(self) -> int:
@@ -254,20 +249,9 @@ def by_set_problem(
     group, attribute_of_group = _factor_groups(workload, axes, same, is_one=is_one)
     if not axes or (not is_one and len(attribute_of_group) == len(np.unique(same[list(axes)]))):
         return None
+    asked = of_maximum, is_sum and not of_maximum, replaced
     classes = _classes(workload, group)
-    problem = BySetProblem(
-        workload,
-        importance,
-        of_maximum,
-        is_sum and not of_maximum,
-        replaced,
-        orbits,
-        axes,
-        group,
-        attribute_of_group,
-        *classes,
-        seconds,
-    )
+    problem = BySetProblem(workload, importance, *asked, orbits, axes, group, attribute_of_group, *classes, seconds)
     problem.size_with(0).require_quick(seconds)  # before the terms, which may be many
     problem.size.require_quick(seconds)
     return problem

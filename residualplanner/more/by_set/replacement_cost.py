@@ -19,8 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.method.noise.choice import NoiseChoice
-from residualplanner.method.noise.minimax import minimize_maximum_variance
+from residualplanner.method.noise.minimax_noise import least_maximum_variance
 from residualplanner.method.strategy.costs import with_token_cost
 from residualplanner.more.by_set.cost import CostSlopes, GroupBasis, Maxima, Member
 from residualplanner.more.by_set.joint_cells import largest
@@ -34,15 +33,6 @@ _ABOVE = 1e-7
 #: How many rounds there are for the best noise, how many pairs are added in each, and how near to its bound it ends.
 _ROUNDS, _ADDED, _ENOUGH = 30, 16, 2e-7
 _SIGNS = np.array([1.0, 1.0, -2.0])
-
-
-def _least_maximum(costs: FloatArray, sums: FloatArray) -> NoiseChoice:
-    """The noise of the least largest sum, where sums are (k, n) and costs (c, n) times noise and precision."""
-    tokens = with_token_cost(costs)
-    choice = minimize_maximum_variance(tokens, sparse.csr_array(sums), pcost=1.0, gap=_ENOUGH / 4)
-    free = costs.max(axis=0) <= 0
-    token = np.sqrt(tokens[:, free].max(axis=0) * sums[:, free].max(axis=0)).sum()
-    return replace(choice, bound=max(math.sqrt(choice.bound) - float(token), 0.0) ** 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +115,8 @@ class ReplacementCost:
                 break
             known = np.unique(np.concatenate([known, costs[np.argsort(-paid)[:_ADDED]]]), axis=0)
             sums = np.unique(np.concatenate([sums, more]), axis=0)
-            choice = _least_maximum(known, sums)
+            tokens = with_token_cost(known)
+            choice = least_maximum_variance(known, tokens, sparse.csr_array(sums), gap=_ENOUGH / 4)
             precision, bound = 1 / choice.noise_variance, max(bound, choice.bound)
         return replace(best, bound=min(bound, best.loss))
 
@@ -163,8 +154,7 @@ class ReplacementCost:
     def _precision(self, member: Member) -> FloatArray:
         """The precision of each set, (m,)."""
         noise = self.problem.noise_of_set
-        of_sets: FloatArray = (member.precision / np.bincount(noise))[noise] / self.problem.factor
-        return of_sets
+        return (member.precision / np.bincount(noise))[noise] / self.problem.factor
 
     def _tables(self, bases: Sequence[GroupBasis]) -> list[FloatArray]:
         """The products of the columns of each basis of each attribute; of two values without an own basis."""

@@ -75,10 +75,7 @@ class Family:
         return replace(self, cost=self.cost.with_worst(member))
 
     def best_noise(self, member: Member, **how: float) -> TableChoice:
-        """The best noise for a member's bases, near ``enough`` to a bound.
-
-        Raises SolverError: the solver gave no usable answer.
-        """
+        """The best noise for a member's bases, near ``enough`` to a bound; SolverError without a usable answer."""
         return self.cost.best_noise(member, self.loss.rows(member.bases), **how)
 
     def settled(self, member: Member) -> tuple["Family", TableChoice]:
@@ -200,18 +197,14 @@ def search(family: Family, start: Member, *, enough: float, progress: Steps = un
         known, family, best = family.value(here), family.with_worst(here), int(np.argmin(values))
         costs_more = family.value(here) > known + _ASTRAY  # for pairs of records that were not known
         values.append(math.log(family.best_noise(here, enough=_PROGRESS / 10).loss))
+        has_ended = len(values) > 3 and values[-3] - min(values[-2:]) < _PROGRESS
         found.append(here)
         if values[-1] > values[best] + _ASTRAY:
             sharpness *= 3
             here, maxima = _descended(family, found[best], Maxima(sharpness)), Maxima(sharpness)
-        elif math.exp(values[-1]) <= enough or (not costs_more and _has_ended(values)):
+        elif math.exp(values[-1]) <= enough or (has_ended and not costs_more):
             break
     return found[int(np.argmin(values))]
-
-
-def _has_ended(values: list[float]) -> bool:
-    """Whether two rounds bring too little."""
-    return len(values) > 3 and values[-3] - min(values[-2:]) < _PROGRESS
 
 
 def _descended(family: Family, start: Member, maxima: Maxima) -> Member:

@@ -12,12 +12,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.more.by_set.cost import GroupBasis, LossSlopes, Maxima
+from residualplanner.more.by_set.cost import EvenLoss, GroupBasis, LossSlopes, Maxima
 from residualplanner.more.by_set.problem import BySetProblem
 from residualplanner.more.by_set.table_costs import Rows
 from residualplanner.more.by_set.terms import LossTerms, RestTable, parts_of
@@ -81,10 +81,8 @@ class RestForms:
             return self._starts[i] + (kind * count + rank[group]) * count
 
         #: Of each group and kind, where ``u' V u`` is.
-        self._alone = np.array(
-            [first(g, kind) + rank[g] for g, i in enumerate(attribute_of_group) for kind in range(len(grams[i]))],
-            dtype=np.int64,
-        )
+        every = [(g, kind) for g, i in enumerate(attribute_of_group) for kind in range(len(grams[i]))]
+        self._alone = np.array([first(g, kind) + rank[g] for g, kind in every], dtype=np.int64)
         self._count, self._stacks = len(terms.forms), list[_Stack]()
         products, found = _products(terms.rests), defaultdict[tuple[int, int], list[tuple[Any, ...]]](list)
         for number, (rest, kinds) in enumerate(terms.forms):
@@ -154,10 +152,8 @@ def _products(rests: Sequence[RestTable]) -> list[dict[tuple[int, ...], float]]:
     return found
 
 
-class SummedVariances:
+class SummedVariances(EvenLoss):
     """The sum of variances; each noise is best divided among its sets for the bases at hand."""
-
-    effort: ClassVar[Mapping[str, float]] = {}  # how near its best noise is to be to a bound: as near as it comes
 
     def __init__(self, problem: BySetProblem) -> None:
         self.problem, self.weight = problem, problem.terms.weight
@@ -237,15 +233,9 @@ class SummedVariances:
         weights = self.noise_weights(self.variances(bases)[0])
         return lambda precision: (float((weights / precision).sum()), weights[None])
 
-    def settled(self, bases: Sequence[GroupBasis], precision: FloatArray) -> Self:
-        """Itself: it is in proportion to noise, so that the best noise is the same at every cost."""
-        del bases, precision
-        return self
-
     def precision_of_sets(self, bases: Sequence[GroupBasis], precision: FloatArray) -> FloatArray:
         """The precision of every set, (m,), from that of each noise."""
         problem = self.problem
         roots = np.sqrt(self.variances(bases)[0] / problem.factor)
         part = roots / np.bincount(problem.noise_of_set, roots * problem.factor)[problem.noise_of_set]
-        of_sets: FloatArray = precision[problem.noise_of_set] * part
-        return of_sets
+        return precision[problem.noise_of_set] * part

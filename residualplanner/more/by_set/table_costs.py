@@ -135,9 +135,8 @@ class _Program:
         self.tables, self.table_of, self.start = tables, table_of, start
         self.joint = [number for number, table in enumerate(tables) if len(table.axes) > 1]
         self.axes = sorted({axis for table in tables for axis in table.axes})
-        self.sizes = {
-            axis: len(column) for table in tables for axis, column in zip(table.axes, table.columns, strict=True)
-        }
+        columns = (pair for table in tables for pair in zip(table.axes, table.columns, strict=True))
+        self.sizes = {axis: len(column) for axis, column in columns}
         end = 2 * len(start)
         self.message: dict[int, list[int]] = {}
         for number in self.joint:
@@ -175,17 +174,10 @@ class _Program:
 
         count = len(self.start)
         rows, self.row_of = self._limits(loss)
-        cone = sparse.csr_array(
-            (
-                np.tile([-1.0, -1.0, -1.0, 1.0], count),
-                (
-                    np.add.outer(3 * np.arange(count), [0, 0, 1, 1]).ravel(),
-                    np.add.outer(np.arange(count), [0, count, 0, count]).ravel(),
-                ),
-            ),
-            shape=(3 * count, self.loss + 1),
-        )
-        A = sparse.csc_matrix(sparse.vstack([rows, cone]))
+        columns = (np.array([[-1.0], [sign], [0.0]]) for sign in (-1.0, 1.0))
+        cone = [sparse.kron(sparse.eye_array(count), column, format="csr") for column in columns]
+        others = sparse.csr_array((3 * count, self.loss + 1 - 2 * count))
+        A = sparse.csc_matrix(sparse.vstack([rows, sparse.hstack([*cone, others])]))
         limits = np.zeros(rows.shape[0])
         limits[-1] = 1.0
         b = np.concatenate([limits, np.tile([0.0, 0.0, 2.0], count)])
@@ -246,7 +238,6 @@ class _Program:
         return sparse.csr_array((values, (rows, columns)), shape=(row + 1, self.loss + 1)), row_of
 
     def read(self, x: Any) -> tuple[FloatArray, dict[int, list[FloatArray]]]:
-        """The precisions and messages of an answer."""
         x = np.asarray(x)
         messages = {}
         for number in self.joint:
@@ -281,10 +272,8 @@ def largest_cells(table: NDArray[np.float64]) -> IntArray:
     found = [np.zeros((1, 0), dtype=np.int64)] if not table.ndim else []
     for axis in range(table.ndim):
         turned = np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)
-        shape = table.shape[:axis] + table.shape[axis + 1 :]
-        others = (
-            np.column_stack(np.unravel_index(turned.argmax(axis=1), shape)) if shape else np.empty((len(turned), 0))
-        )
+        shape, best = table.shape[:axis] + table.shape[axis + 1 :], turned.argmax(axis=1)
+        others = np.column_stack(np.unravel_index(best, shape)) if shape else np.empty((len(best), 0))
         found.append(np.insert(others.astype(np.int64), axis, np.arange(table.shape[axis]), axis=1))
     return np.concatenate(found)
 

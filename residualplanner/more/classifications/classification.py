@@ -125,7 +125,14 @@ class Classification:
 
     def groups(self) -> list[dict[str, tuple[str, ...]]]:
         """The levels of a hierarchy: for each but the last one the labels of its items and of their children."""
-        return [self._children(level) for level in range(len(self.levels) - 1)]
+        found = []
+        for level, items in enumerate(self.items[:-1]):
+            members: dict[str, list[str]] = {item.code: [] for item in items}
+            for label, item in zip(self.labels[level + 1], self.items[level + 1], strict=True):
+                members[item.parent].append(label)
+            pairs = zip(self.labels[level], members.values(), strict=True)
+            found.append({label: tuple(children) for label, children in pairs})
+        return found
 
     def leaves_within(self, level: str) -> dict[str, str]:
         """For the code of each leaf that of the item of a coarser level that it lies in."""
@@ -163,10 +170,3 @@ class Classification:
         fields = cast("dict[str, Any]", value)
         items, origins = fields["items"], tuple(TableOrigin(**each) for each in fields["files"])
         return cls(tuple(fields["levels"]), tuple(tuple(Item(*item) for item in each) for each in items), origins)
-
-    def _children(self, level: int) -> dict[str, tuple[str, ...]]:
-        members: dict[str, list[str]] = {item.code: [] for item in self.items[level]}
-        for label, item in zip(self.labels[level + 1], self.items[level + 1], strict=True):
-            members[item.parent].append(label)
-        pairs = zip(self.labels[level], members.values(), strict=True)
-        return {label: tuple(children) for label, children in pairs}

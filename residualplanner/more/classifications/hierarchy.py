@@ -27,7 +27,6 @@ from residualplanner.more.classifications.levels import (
     checked_levels,
     named_levels,
     rows_of_levels,
-    with_own_labels,
 )
 
 #: The label of the row for all values.
@@ -224,12 +223,11 @@ class Hierarchy(KindByContent):
             WorkloadError: a leaf lies in two groups or in none, or is not a leaf of this hierarchy; or codes may have
                 lost their zeros.  Or this hierarchy is not from a file or a frame.
         """
-        mine, is_path = self._classified("crosswalk"), isinstance(source, str | os.PathLike)
-        table = (
-            layouts.table_of_file(source, encoding=encoding, separator=separator)
-            if is_path
-            else layouts.table_of_frame(source)
-        )
+        mine = self._classified("crosswalk")
+        if isinstance(source, str | os.PathLike):
+            table = layouts.table_of_file(source, encoding=encoding, separator=separator)
+        else:
+            table = layouts.table_of_frame(source)
         columns = {"leaf": leaf, "group": group, "name": name, "within": within}
         other = layouts.crosswalk(mine, table, **columns, ungrouped=ungrouped, lengths=code_lengths)
         return self.of_classification(other, total=self.total or False, leaves=self.leaves)
@@ -261,8 +259,9 @@ class Hierarchy(KindByContent):
         tied = Hierarchy.__new__(Hierarchy)
         try:
             levels = named_levels(self.levels, attribute)
-            if self.classification is not None:
-                levels = with_own_labels(levels, attribute)
+            if self.classification is not None:  # a label that no entry matches is a group of its own on every level
+                own = tuple((label, (label,)) for label in attribute.own_labels)
+                levels = tuple(level + own for level in levels)
             words = {"total": self.total, "leaves": self.leaves, "classification": self.classification}
             tied._set(levels=levels, values=attribute.value_labels, **words)
             _ = tied._rows

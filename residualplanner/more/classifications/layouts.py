@@ -107,9 +107,7 @@ def _is_integer(entry: object) -> bool:
     return not isinstance(entry, bool) and (isinstance(entry, int) or (isinstance(entry, float) and entry.is_integer()))
 
 
-def classification_of_table(
-    table: TextTable, levels: GivenLevels, lengths: CodeLengths | None = None
-) -> Classification:
+def classification_of_table(table: TextTable, levels: GivenLevels, lengths: CodeLengths | None) -> Classification:
     """The classification in a table with a row for each leaf, where the items of coarse levels are many times."""
     is_listed = isinstance(levels, Sequence | Mapping) and not isinstance(levels, str)
     names = tuple(levels) if is_listed else ()

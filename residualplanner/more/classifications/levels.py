@@ -45,12 +45,6 @@ def named_levels(levels: Sequence[Level], attribute: Attribute) -> tuple[NamedLe
     )
 
 
-def with_own_labels(levels: Sequence[NamedLevel], attribute: Attribute) -> tuple[NamedLevel, ...]:
-    """The levels with a group of its own, on every level, for each label that no entry of a column matches."""
-    own = tuple((label, (label,)) for label in attribute.own_labels)
-    return tuple(level + own for level in levels)
-
-
 def rows_of_levels(
     levels: Sequence[Level], values: Sequence[Label], *, total: str | None, leaves: bool
 ) -> tuple[HierarchyRow, ...]:

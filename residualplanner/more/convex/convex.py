@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from residualplanner.ground.checks import FloatArray, frozen, frozen_float_array, require_positive
+from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import MissingExtraError, SolverError
 from residualplanner.method.noise.choice import NoiseChoice
 from residualplanner.more.convex.loss_function import (
@@ -182,9 +182,8 @@ def _lowest(problem: ConvexProblem, best: Refined, pcost: float) -> tuple[Plane 
     weights, ways = _weights_of(planes.dual_value), _weights_of(costs.dual_value)
     if weights is None or ways is None or unit.value is None:
         return None, None, tangents
-    plane = plane_of(
-        problem.M, float(weights @ tangents.intercept), weights @ tangents.slope, np.asarray(ways @ problem.rows)
-    )
+    cost = np.asarray(ways @ problem.rows)
+    plane = plane_of(problem.M, float(weights @ tangents.intercept), weights @ tangents.slope, cost)
     trial = noise * np.clip(np.asarray(unit.value), 1e-6, 1e6)
     return plane, trial, tangents.of(weights > _COUNTS)
 
@@ -244,21 +243,16 @@ def minimize_convex_loss(
     have a row for each way in which neighbors may differ; row Q of M (q, m) has the variance of Q; the loss is a convex
     function of CVXPY's vector of these (q,).  Source: eq. (18).
     """
-    cost = require_positive("pcost", pcost)
     problem = convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
-    solved, status = solved_for(problem, cost)
-    return NoiseChoice(frozen(solved.noise_variance), solved.value, min(solved.bound(cost), solved.value), status)
+    solved, status = solved_for(problem, pcost)
+    return NoiseChoice(frozen(solved.noise_variance), solved.value, min(solved.bound(pcost), solved.value), status)
 
 
 def convex_problem(
     pcost_coefficient: ArrayLike, variance_coefficient: sparse.csr_array, loss: ConvexFunction, solver: str
 ) -> ConvexProblem:
-    """What is to be planned, checked."""
-    rows = np.atleast_2d(np.array(pcost_coefficient, dtype=np.float64))
-    rows = frozen_float_array("pcost_coefficient", rows, ndim=2)
-    M, p = sparse.csr_array(variance_coefficient), rows.max(axis=0)
-    if not ((rows >= 0).all() and (p > 0).all() and (M.sum(axis=0) > 0).all()):
-        raise ValueError("pcost_coefficient must be positive, and every base mechanism must matter to some query")
+    """What is to be planned; all costs are at least 0, and every base mechanism costs something and has a variance."""
+    rows, M = np.atleast_2d(np.array(pcost_coefficient, dtype=np.float64)), sparse.csr_array(variance_coefficient)
     return ConvexProblem(rows, M, read_loss_function(loss, M.shape[0]), loss, solver)
 
 

@@ -1,10 +1,15 @@
 """Noise for a convex loss, for either notion of neighbors: the least loss for a cost, or the least cost for a loss.
 
-Source: eqs. (18) and (37).
+Source: eqs. (18), (33) and (37).
 
 The least cost is found by planning for one budget after another.  The noise for a budget, made larger or smaller in
 proportion until it just reaches the limit, costs at least the least cost; the planes below the loss cost at most it.
 The two meet after a few budgets.
+
+Bounds of sums are bounds of the loss.  With g its slopes at the variances v of a plan, no variances that have the loss
+of v, or a smaller one, have a smaller sum weighted by g: where they did, the loss would be smaller, by convexity.  So
+no mechanism has the loss of the plan at less than the part of its privacy cost that is the bound of that sum, divided
+by what it is here.
 """
 
 import math
@@ -18,7 +23,8 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import BudgetError, SolverError
-from residualplanner.method.noise.choice import NoiseChoice
+from residualplanner.method.losses import SumOfVariances
+from residualplanner.method.noise.choice import ChosenNoise, NoiseChoice
 from residualplanner.method.noise.minimax_noise import BOUNDED, joined_ways
 from residualplanner.method.noise.noise_problem import NoiseProblem
 from residualplanner.method.strategy.costs import LargestCosts, Worst
@@ -36,6 +42,8 @@ _GAP, _BUDGETS = 1e-8, 40
 _MORE = 16.0
 #: The power of 2 up to which noise is made larger or smaller, and by what part less so that rounding oversteps nothing.
 _LARGEST, _RESERVE = 300.0, 1e-11
+#: In how many directions, and how far, it is looked whether slopes change by more than this fraction, as at a kink.
+_LOOKS, _NEAR, _TURNED = 8, 1e-5, 1e-2
 #: A search for a convex loss, and what a larger cost makes of what it found; see `_convex_noise`.
 ConvexSearch = Callable[[FloatArray, sparse.csr_array], NoiseChoice]
 Payment = Callable[[NoiseChoice, sparse.csr_array, float], NoiseChoice]
@@ -49,9 +57,8 @@ def least_convex_loss(problem: NoiseProblem, loss: ConvexFunction, *, pcost: flo
             return choice
         noise_variance = frozen(choice.noise_variance * factor)
         function = read_loss_function(loss, variance_coefficient.shape[0])
-        return replace(
-            choice, noise_variance=noise_variance, loss=function.value(variance_coefficient @ noise_variance)
-        )
+        value = function.value(variance_coefficient @ noise_variance)
+        return replace(choice, noise_variance=noise_variance, loss=value)
 
     return _convex_noise(problem, partial(convex.minimize_convex_loss, loss=loss, pcost=pcost, solver=solver), pay)
 
@@ -82,9 +89,7 @@ def _convex_noise(problem: NoiseProblem, search: ConvexSearch, pay: Payment) -> 
     variance = sparse.csr_array(variance @ noise)
     for _ in range(_ROUNDS):
         found, worst, known = _judged(costs, costs.rows(ways), noise, search, variance)
-        paid = pay(found, variance, worst.cost / known)
-        bound = found.bound if best is None else max(best.bound, found.bound)
-        best = replace(min(paid, best or paid, key=lambda choice: choice.loss), bound=bound)
+        best = pay(found, variance, worst.cost / known).or_better(best)
         more = joined_ways(ways, worst.ways, costs.rows(worst.ways)[:, total:] @ (1 / found.noise_variance) / known)
         if len(more) == len(ways) or worst.cost <= known * (1 + _CLOSE):
             break
@@ -92,8 +97,7 @@ def _convex_noise(problem: NoiseProblem, search: ConvexSearch, pay: Payment) -> 
     assert best is not None
     if best.gap > problem.gap:
         found, worst, known = _judged(costs, costs.summed, noise, search, variance)
-        paid = pay(found, variance, worst.cost / known)
-        best = replace(min(paid, best, key=lambda choice: choice.loss), bound=best.bound)
+        best = replace(pay(found, variance, worst.cost / known), bound=best.bound).or_better(best)
         best = replace(best, status=f"{best.status}, {BOUNDED}")
     return replace(best, noise_variance=frozen(np.asarray(noise @ best.noise_variance)))
 
@@ -121,8 +125,6 @@ def minimize_privacy_cost(
     Of the cheapest noise found ``loss`` and ``bound`` are privacy costs.  The bound is a proof as there; it is 0, and
     the gap infinite, where there are no tangents.  Source: eq. (18), the utility-constrained twin.
     """
-    if not np.isfinite(at_most):
-        raise BudgetError(f"at_most must be finite, got {at_most!r}")
     problem = convex.convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
     best, cost, bound, status = None, math.inf, 0.0, ""
     # The largest budget whose best noise did not reach the limit, as the solver has it; it guides the search only.
@@ -183,3 +185,20 @@ def _largest_within(problem: convex.ConvexProblem, noise_variance: FloatArray, a
     within: FloatArray = noise_variance * 2.0**low
     less: FloatArray = within * (1 - _RESERVE)
     return less if problem.value(less) <= at_most else within
+
+
+def touching_sum(
+    problem: NoiseProblem, found: ChosenNoise, loss: ConvexFunction
+) -> tuple[SumOfVariances, float] | None:
+    """The sum with the slopes of a loss as weights, and what it is for some noise; None at a kink."""
+    workload, function = problem.workload, read_loss_function(loss, len(problem.workload))
+    variances = problem.average_variances(found)
+    moves = 1 + _NEAR * np.random.default_rng(0).standard_normal((_LOOKS, len(variances)))
+    slopes = np.array([function.subgradient(variances * each) for each in (np.ones(len(variances)), *moves)])
+    value = float(slopes[0] @ variances)
+    with np.errstate(all="ignore"):
+        turned = np.abs(slopes - slopes[0]) @ variances / value
+        weights = slopes[0] / workload.weights
+    if not (np.isfinite(weights).all() and weights.min() >= 0 and value > 0 and turned.max() <= _TURNED):
+        return None
+    return SumOfVariances(weights), value

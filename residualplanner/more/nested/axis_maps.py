@@ -107,7 +107,12 @@ def nested_integers(maps: NestedMaps, largest: int) -> IntegerMap:
     """The matrix (m, n) from values to answers, of int64, as `integer_products` applies it.  Source: eq. (36)."""
 
     def along(product: Callable[[Layer, NDArray[Any]], NDArray[Any]]) -> Callable[..., NDArray[Any]]:
-        return lambda tables, axis, *_: _along(tables, axis, lambda values: maps.measured(values, product))
+        def apply(tables: NDArray[Any], axis: int, *_: int) -> NDArray[Any]:
+            moved = np.moveaxis(tables, axis, 0)
+            mapped = maps.measured(np.ascontiguousarray(moved.reshape(len(moved), -1)), product)
+            return np.ascontiguousarray(np.moveaxis(mapped.reshape(-1, *moved.shape[1:]), 0, axis))
+
+        return apply
 
     def exact(tables: NDArray[Any], axis: int) -> NDArray[Any]:
         return along(_python_product)(tables.astype(object), axis)
@@ -173,10 +178,8 @@ def parts_of_rows(maps: NestedMaps, rows: sparse.csr_array) -> Iterator[sparse.c
     weights = sparse.csr_array(rows[:, maps.order])
     for layer in reversed(maps.layers):
         yield sparse.csr_array(weights @ layer.back)
-        members = len(layer.parent)
-        proportions = sparse.csr_array(
-            (layer.proportions, layer.parent, np.arange(members + 1)), shape=(members, len(layer.starts))
-        )
+        shape = len(layer.parent), len(layer.starts)
+        proportions = sparse.csr_array((layer.proportions, layer.parent, np.arange(shape[0] + 1)), shape=shape)
         weights = sparse.csr_array(weights @ proportions)
     yield weights
 
@@ -201,12 +204,6 @@ def _python_product(layer: Layer, values: NDArray[Any]) -> NDArray[Any]:
         terms = rows.data.astype(object)[:, None] * values[rows.indices, first : first + step]
         result[:, first : first + step] = np.add.reduceat(terms, rows.indptr[:-1], axis=0)
     return result
-
-
-def _along(tables: NDArray[Any], axis: int, apply: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
-    moved = np.moveaxis(tables, axis, 0)
-    mapped = apply(np.ascontiguousarray(moved.reshape(len(moved), -1)))
-    return np.ascontiguousarray(np.moveaxis(mapped.reshape(-1, *moved.shape[1:]), 0, axis))
 
 
 def axis_map(columns: int, rows: int, apply: Callable[[FloatArray], FloatArray]) -> AxisMap:

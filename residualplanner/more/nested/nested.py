@@ -166,10 +166,8 @@ def nested_basis(layers: Sequence[axis_maps.NestedLayer], order: IntArray, famil
         raise WorkloadError("a nested basis must have every value once, and at least 2 of them")
     if not all(((layer.entries <= _LARGEST) & (layer.entries >= -_LARGEST)).all() for layer in layers):
         raise WorkloadError("a basis must have entries of at most 2**50")
-    maps = axis_maps.NestedMaps(
-        tuple(map(axis_maps.inverted_layer, layers)),
-        frozen(np.array(order, dtype=np.int64)),
-    )
+    values = frozen(np.array(order, dtype=np.int64))
+    maps = axis_maps.NestedMaps(tuple(map(axis_maps.inverted_layer, layers)), values)
     pcost = Fraction(max(_column_squares(maps)))
     arrays = [array for layer in layers for array in layer]
     parts = [np.array([members, len(layers)]), *(part for array in arrays for part in (np.array([len(array)]), array))]

@@ -202,10 +202,8 @@ class Selection(KindByContent):
 def _selected_rows(of: Kind, codes: tuple[int, ...], size: int) -> tuple[IntArray, sparse.csr_array]:
     """The rows of a kind that have one of the values, with 0 for all others, and their numbers; equal ones once."""
     if of.is_identity:
-        ones, columns = np.ones(len(codes)), np.array(codes, dtype=np.int32)
-        return columns.astype(np.int64), sparse.csr_array(
-            (ones, columns, np.arange(len(codes) + 1)), (len(codes), size)
-        )
+        ones, columns, starts = np.ones(len(codes)), np.array(codes, dtype=np.int32), np.arange(len(codes) + 1)
+        return columns.astype(np.int64), sparse.csr_array((ones, columns, starts), (len(codes), size))
     if of.rows(size) * size > 4 * ENTRY_LIMIT:
         raise WorkloadError(f"too large: {of.rows(size):,} answers of {of.name} on {size:,} values, some selected")
     matrix, chosen = of.matrix(size), np.array(codes)

@@ -104,24 +104,15 @@ def threshold_count(sizes: Sequence[int], at_least: int) -> int:
 
     It is the squared L2 sensitivity of the table where a record is added or removed.  Source: eq. (59), of none.
     """
-    return threshold_factor(sizes, (), at_least)
-
-
-def threshold_factor(sizes: Sequence[int], members: Sequence[int], at_least: int) -> int:
-    """What a threshold's map multiplies the residual of some of its attributes by.
-
-    `threshold_map` commutes with permutations of each attribute's values, so that on the residual of a set of
-    attributes, repeated along all others, it is a number.  Source: eq. (59).
-    """
-    sums = [0 if axis in members else size for axis, size in enumerate(sizes)]
-    return int(_at_least(at_least, [(_same, partial(mul, each)) for each in sums], 1))
+    return int(_at_least(at_least, [(_same, partial(mul, size)) for size in sizes], 1))
 
 
 def threshold_factors(is_joint: NDArray[np.bool_], sizes: NDArray[np.int64], at_least: int) -> NDArray[np.float64]:
-    """The factors of one joint kind, (m, 2**k): 1 for queries without it.
+    """What the map of one joint kind multiplies the residuals of all subsets by, (m, 2**k): 1 for queries without it.
 
-    The recursion of `threshold_factor` for all queries and subsets at once: the states are arrays (m, 2**i) after i
-    attributes, and an attribute that is not joint changes none.
+    `threshold_map` commutes with permutations of each attribute's values, so that on the residual of a set of
+    attributes, repeated along all others, it is a number.  In the recursion the states are arrays (m, 2**i) after i
+    attributes, and an attribute that is not joint changes none.  Source: eq. (59).
     """
     count = len(is_joint)
     states = [np.ones((count, 1)), *(np.zeros((count, 1)) for _ in range(at_least))]

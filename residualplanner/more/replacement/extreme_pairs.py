@@ -13,6 +13,8 @@ from residualplanner.method.bases.basis import farthest
 from residualplanner.more.nested.axis_maps import Layer
 
 _ULP = 2.0**-52
+#: How many products of columns are held at a time.
+_CHUNK = 2**22
 #: Products of integers below this are exact in floating point.
 EXACT = 2.0**53
 
@@ -31,27 +33,24 @@ def extreme_pairs(pairs: FloatArray) -> FloatArray:
     return frozen(np.array(found).reshape(-1, 3))
 
 
-def pairs_of_columns(columns: NDArray[np.float64], chunk: int) -> FloatArray:
-    """The extreme pairs of different columns of a matrix (m, n) of integers; products are never too large, (t, 3).
-
-    At most so many products are held at a time as the chunk.
-    """
+def pairs_of_columns(columns: NDArray[np.float64]) -> FloatArray:
+    """The extreme pairs of different columns of a matrix (m, n) of integers; products are never too large, (t, 3)."""
     found = np.empty((0, 3))
-    for table in _tables_of_columns(columns, chunk):
+    for table in _tables_of_columns(columns):
         found = extreme_pairs(np.concatenate([found, table]))
     return found
 
 
-def farthest_columns(columns: NDArray[np.float64], chunk: int) -> FloatArray:
+def farthest_columns(columns: NDArray[np.float64]) -> FloatArray:
     """Of these pairs the one whose columns are the farthest apart, (1, 3)."""
-    return farthest(np.concatenate([farthest(table) for table in _tables_of_columns(columns, chunk)]))
+    return farthest(np.concatenate([farthest(table) for table in _tables_of_columns(columns)]))
 
 
-def _tables_of_columns(columns: NDArray[np.float64], chunk: int) -> Iterator[FloatArray]:
+def _tables_of_columns(columns: NDArray[np.float64]) -> Iterator[FloatArray]:
     """All pairs of different columns as above, some at a time, (k, 3)."""
     lengths, size = (columns * columns).sum(axis=0), columns.shape[1]
     lost = 0.0 if lengths.max() < EXACT else (len(columns) + 4) * _ULP * float(lengths.max())
-    step = max(1, chunk // size)
+    step = max(1, _CHUNK // size)
     for start in range(0, size - 1, step):
         rows = np.arange(start, min(start + step, size))
         products = columns[:, rows].T @ columns[:, start:] - lost

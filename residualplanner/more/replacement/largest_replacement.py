@@ -134,8 +134,7 @@ def _costs(tables: Array, options: Sequence[ReplacementOptions]) -> Array:
         products = products.reshape(math.prod(shape), len(each.full), -1)
         products = np.einsum("flr,ql->fqr", products, each.corners)
         shape.append(len(each.corners))
-    costs: Array = lengths.reshape(-1, *(1,) * len(options)) - 2 * products.reshape(shape)
-    return costs
+    return lengths.reshape(-1, *(1,) * len(options)) - 2 * products.reshape(shape)
 
 
 def _climbed(table: Array, options: list[ReplacementOptions], branching: int) -> float:

@@ -153,11 +153,10 @@ class _Search:
             for part in (weights[:k], weights[k:]):
                 np.maximum(part, part.max(initial=0.0) * _LEAST, out=part)
         objective, S, degrees = best
-        g = len(degrees)
+        even, none = np.full(len(degrees), 1 / len(degrees)), np.zeros(len(degrees))
         S = np.vstack([S, UNUSED_LENGTH * self.grams.directions[1]])
-        return ResidualBasis(
-            frozen(S), frozen(np.full(g, 1 / g)), frozen(degrees), 1 - bound / objective, bound, frozen(np.zeros(g))
-        )
+        gap = 1 - bound / objective
+        return ResidualBasis(frozen(S), frozen(even), frozen(degrees), gap, bound, frozen(none))
 
     def _evaluated(self, weights: FloatArray) -> tuple[FloatArray, float, float, FloatArray]:
         """A basis of cost 1, its objective, the root of a bound, and how far each cost and variance is off its mean.
@@ -165,8 +164,8 @@ class _Search:
         With L the Laplacian, ``C = V^{1/2} Z^T`` and ``Y = (C L C^T)^{1/2}``, the products of the columns of the best S
         are ``C^T Y^{-1} C``.
         """
-        k, Z = len(self.first), self.grams.directions[0]
-        C, inverse, raised = self._roots(Z, weights[k:]) if self.problem.of_maximum else self._roots_of_sum
+        k = len(self.first)
+        C, inverse, raised = self._roots(weights[k:]) if self.problem.of_maximum else self._roots_of_sum
         M = C @ self._laplacian(weights[:k]) @ C.T
         squares, turns = eigen(M)
         # What may be rounding, or comes of directions that were given more weight, does not raise the bound.
@@ -180,23 +179,21 @@ class _Search:
         forms = [self.grams.variances(code, form) for code in self.grams.kinds]
         longest = float(costs.max())
         objective = longest * self.problem.loss(forms)
-        own = (
-            [weight * form for weight, form in zip(self.problem.importance, forms, strict=True)]
-            if len(weights) > k
-            else []
-        )
+        weighted = zip(self.problem.importance, forms, strict=True) if len(weights) > k else ()
+        own = [weight * form for weight, form in weighted]
         return S / math.sqrt(longest), objective, max(certain, 0.0), np.concatenate([costs, *own]) / trace
 
     @cached_property
     def _roots_of_sum(self) -> tuple[FloatArray, FloatArray, float]:
-        return self._roots(self.grams.directions[0], np.empty(0))
+        return self._roots(np.empty(0))
 
-    def _roots(self, Z: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    def _roots(self, weights: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """``V^{1/2} Z^T`` (r, g), but for a rotation; its right inverse (g, r) of sum 0; and by how much F may be off.
 
         Singular values of a sum of matrices add up to at most those of its parts, and those of one to at most the
         root of its rank times its length.
         """
+        Z = self.grams.directions[0]
         values, vectors = eigen(Z.T @ self._gram(weights) @ Z)
         exact = np.sqrt(np.maximum(values, 0.0))
         roots = np.sqrt(np.maximum(values, _LEAST_WEIGHT * values.sum()))

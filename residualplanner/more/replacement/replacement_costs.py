@@ -143,9 +143,7 @@ class ReplacementCosts:
     @cached_property
     def _occurring(self) -> IntArray:
         """The attributes that occur in a set of the closure, ascending."""
-        blocks = self.closure.blocks
-        singles = blocks[1][:, 0] if len(blocks) > 1 else np.empty(0, dtype=np.int32)
-        return singles.astype(np.int64)
+        return np.unique(self.closure.attribute_of_factor)
 
     @cached_property
     def _longest(self) -> FloatArray:

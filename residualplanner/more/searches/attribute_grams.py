@@ -230,10 +230,7 @@ def attribute_grams(workload: Workload, grams_of: GramsOf) -> dict[int, Attribut
 
 
 def plain_grams(workload: Workload, size: int, kinds: tuple[int, ...]) -> AttributeGrams:
-    """The Gram matrices of kinds, by their numbers in a workload, with equal columns merged.
-
-    Raises WorkloadError: there are too many values for matrices of n x n.
-    """
+    """The same for kinds by their numbers in a workload; WorkloadError for too many values for matrices of n x n."""
     if size > SIZE_LIMIT:
         raise WorkloadError(
             f"an attribute of {size:,} values, more than {SIZE_LIMIT:,}, can only have hierarchies whose groups lie "
@@ -244,7 +241,7 @@ def plain_grams(workload: Workload, size: int, kinds: tuple[int, ...]) -> Attrib
 
 
 def grams_of_kinds(size: int, kinds: tuple[int, ...], own: tuple[Kind, ...]) -> AttributeGrams:
-    """The same for the kinds ``own``, whatever numbers they have.  Errors as in `plain_grams`."""
+    """The Gram matrices of the kinds ``own``, whatever numbers they have, with equal columns merged."""
     same = np.unique(np.column_stack([kind.equal_columns(size) for kind in own]), axis=0, return_inverse=True)[1]
     _, first, number = np.unique(same, return_index=True, return_inverse=True)
     order = np.argsort(first)

@@ -82,9 +82,8 @@ def choose_bases(
     grams = attribute_grams(workload, grams_of)
     # One thread, unless matrices are so large that several are quicker.
     with nullcontext() if any(len(forms.width) > _FULL_VALUES for forms in grams.values()) else one_thread():
-        search = before = _searched(
-            workload, importance, _merged(grams, MERGED[0]), _ROUNDS if option == "optimal" else 0
-        )
+        rounds = _ROUNDS if option == "optimal" else 0
+        search = before = _searched(workload, importance, _merged(grams, MERGED[0]), rounds)
         for done, finer in enumerate((_merged(grams, MERGED[1]), grams), 1):
             progress(done, 3)
             before, search = search, search.refined(finer, before, option)
@@ -263,7 +262,6 @@ class _TangentSearch:
         return True
 
     def bases(self, option: str) -> tuple[Basis, ...]:
-        """The bases in integers."""
         bases = [subtraction_basis(size) for size in self.workload.domain.sizes]
         for members, found, solved in zip(self.classes, self.found, self.solved, strict=True):
             basis = self._basis(members[0], found, solved, option)
@@ -372,10 +370,7 @@ def _numbers(
 def _slopes(
     workload: Workload, numbers: variances.ResidualNumbers, importance: FloatArray
 ) -> tuple[float, FloatArray, FloatArray]:
-    """F, and its derivatives in the variance factors of each attribute and kind, (d, kinds) both.
-
-    Source: eqs. (30) and (31).
-    """
+    """F, and its derivatives in the factors of each attribute and kind, (d, kinds).  Source: eqs. (30) and (31)."""
     closure = workload.closure
     pieces = list(variances.variance_pieces(workload, closure, numbers))
     weights = variances.noise_weights(pieces, importance, len(closure))

@@ -72,12 +72,7 @@ def bases_for(
 
 
 def read_bases(domain: Domain, bases: Bases) -> str | dict[str, Basis]:
-    """The word for all bases, or the bases given by name.
-
-    Raises:
-        DomainError: a name is not in the domain.
-        WorkloadError: it is neither one of the words nor such a mapping, or a matrix does not fit its attribute.
-    """
+    """The word for all bases, or the bases given by name; DomainError or WorkloadError for anything else."""
     if isinstance(bases, str) and bases in _WORDS:
         return bases
     if not isinstance(bases, Mapping):

@@ -75,8 +75,7 @@ class Contrasts(NamedTuple):
 
     def lengths(self, scales: FloatArray) -> FloatArray:
         """What contrasts of these scales (n,) add to the squared length of the columns of each group, (n,)."""
-        added: FloatArray = self.freedom / self.width * scales
-        return added
+        return self.freedom / self.width * scales
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -135,9 +134,7 @@ class BasisProblem:
     rest: FloatArray  # (n, r): u = 1/n + rest v
     unused: FloatArray  # (n-1-r, n): orthonormal rows of sum 0 that no query depends on
     odd: FloatArray  # (h, n): atoms in the directions that a reversal of the values turns round, of which u has none
-    raised: (
-        FloatArray  # (r + h,): by how much each root of an eigenvalue of V was raised, in the coordinates of weighed
-    )
+    raised: FloatArray  # (r + h,): by how much each root of V's eigenvalues was raised, in the coordinates of weighed
     weighed: FloatArray  # (r + h, n): Z^T e_j in the coordinates of V's eigenvectors
     is_fixed: bool  # whether u is kept as it is
     contrasts: Contrasts  # of the groups of values that the n stand for
@@ -229,15 +226,13 @@ class BasisProblem:
             values, vectors = eigen(scaled @ scaled.T)
             found.append((atoms, values, vectors))
         largest = max(float(values[-1]) for _, values, _ in found)
-        inside = self.contrasts.trace(multipliers)
-        trace = inside + sum(float(np.sqrt(np.maximum(values, largest * 1e-15)).sum()) for _, values, _ in found)
+        least, inside = largest * 1e-15, self.contrasts.trace(multipliers)
+        trace = inside + sum(float(np.sqrt(np.maximum(values, least)).sum()) for _, values, _ in found)
         certain = inside + sum(float(np.sqrt(values[values > largest * _ROUNDING]).sum()) for _, values, _ in found)
         # All multipliers times h make Y the root of h as large; the dual function is largest where h is this:
         total = float(multipliers.sum())
         root = trace / total
-        halves = [
-            vectors / (np.maximum(values, largest * 1e-15) ** 0.25 * np.sqrt(root)) for _, values, vectors in found
-        ]
+        halves = [vectors / (np.maximum(values, least) ** 0.25 * np.sqrt(root)) for _, values, vectors in found]
         S = np.vstack([half.T @ atoms for half, (atoms, _, _) in zip(halves, found, strict=True)])
         apart = v - self.atoms @ multipliers / total
         scaled = multipliers * root * root

@@ -15,10 +15,7 @@ _DRIVERS: tuple[Literal["evd", "evr", "ev"], ...] = ("evd", "evr", "ev")
 
 
 def eigen(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Eigenvalues, ascending (n,), and eigenvectors in the columns of a matrix (n, n).
-
-    Raises SolverError: the matrix is not finite, or no algorithm finds them.
-    """
+    """Eigenvalues, ascending (n,), and eigenvectors in columns (n, n); SolverError where no algorithm finds them."""
     if np.isfinite(matrix).all():
         for driver in _DRIVERS:
             try:
@@ -43,8 +40,7 @@ def reflected(rows: NDArray[np.float64], first: FloatArray | None = None) -> NDA
     # Householder's reflection I - w w' / w[0] maps the first axis to the unit vector, negated.
     w = np.full(n, 1 / np.sqrt(n)) if first is None else first.copy()
     w[0] += 1
-    turned: NDArray[np.float64] = rows - np.outer(rows @ w / w[0], w)
-    return turned
+    return rows - np.outer(rows @ w / w[0], w)
 
 
 def reflected_form(form: NDArray[np.float64], first: FloatArray | None = None) -> NDArray[np.float64]:

@@ -38,8 +38,7 @@ class Extrapolation:
     def updated(self, weights: FloatArray, ratios: FloatArray, exponent: float, scale: FloatArray) -> FloatArray:
         """The logarithms (m,) of weights times a power of their ``ratios`` (m,), extrapolated; `step` has the scale."""
         logs, step = np.log(weights), exponent * np.log(np.clip(ratios, 0.05, 20.0))
-        found: FloatArray = logs + np.clip(self.step(logs, step, scale), -_FARTHEST, _FARTHEST)
-        return found
+        return logs + np.clip(self.step(logs, step, scale), -_FARTHEST, _FARTHEST)
 
     def step(self, point: FloatArray, step: FloatArray, scale: FloatArray) -> FloatArray:
         """What to take for a step (m,) from a point (m,), whose coordinates count by their ``scale`` (m,)."""
@@ -59,5 +58,4 @@ def extrapolated(past: FloatArray, scale: FloatArray) -> FloatArray:
         return step
     moves, changes = np.diff(past, axis=0).swapaxes(0, 1)
     shares = np.linalg.lstsq((changes * scale).T, step * scale, rcond=1e-8)[0]
-    mixed: FloatArray = step - shares @ (moves + changes)
-    return mixed
+    return np.asarray(step - shares @ (moves + changes))

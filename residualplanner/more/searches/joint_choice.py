@@ -91,8 +91,7 @@ class CellGroup:
 
     def add_slopes(self, sums: FloatArray, factors: FloatArray, weights: FloatArray, noise: FloatArray) -> None:
         """Add to ``sums`` (axes, 2, rows) the slopes of the weighted sum of variances in each row's factors."""
-        coefficients = self._coefficients(noise)
-        count = np.arange(len(self.queries) + 1)
+        coefficients, starts = self._coefficients(noise), np.arange(len(weights) + 1)
         for column, width in enumerate(self.widths):
             others = np.moveaxis(coefficients, 1 + column, -1)
             for other, length in enumerate(self.widths):
@@ -100,15 +99,13 @@ class CellGroup:
                     others = _contracted(others, factors[self.axes[:, other], :, :length]).swapaxes(-1, -2)
             own = np.moveaxis(weights, 1 + column, -1).reshape(len(weights), -1, width)
             slopes = np.matmul(others.reshape(len(weights), -1, 2).swapaxes(1, 2), own)
-            by_axis = sparse.csr_array(
-                (np.ones(len(count) - 1), self.axes[:, column], count), (len(count) - 1, len(sums))
-            )
+            entries = np.ones(len(weights)), self.axes[:, column], starts
+            by_axis = sparse.csr_array(entries, (len(weights), len(sums)))
             sums[:, :, :width] += (by_axis.T @ slopes.reshape(len(slopes), -1)).reshape(len(sums), 2, width)
 
     def _coefficients(self, noise: FloatArray) -> FloatArray:
         """What multiplies the factors of a query's axes, (m, 2, .., 2)."""
-        coefficients: FloatArray = (noise[self.positions] * self.plain).sum(axis=-1)
-        return coefficients
+        return np.asarray((noise[self.positions] * self.plain).sum(axis=-1))
 
 
 def cell_groups(
@@ -120,16 +117,11 @@ def cell_groups(
     member: NDArray[np.int64],
     importance: FloatArray,
 ) -> Iterator[CellGroup]:
-    """Some queries of a workload by the shape of their weights, but for those of importance 0.
+    """The ``chosen`` queries (m,) of a workload by the shape of their weights, but for those of ``importance`` (q,) 0.
 
-    Args:
-        workload: the queries.
-        chosen (m,): the numbers of those that take part.
-        axis_of (d, kinds): the axis of each attribute in each kind, -1 where all its rows have the same factors.
-        widths (axes,): how many rows each axis has.
-        numbers: of the attributes that have no axis, in the first kind.
-        member (c,): the number of the noise of every set of the closure.
-        importance (q,): of all queries.
+    Each attribute has an axis in each kind, ``axis_of`` (d, kinds), or -1 where all its rows have the same factors: in
+    the first kind its ``numbers``.  ``widths`` (axes,) are how many rows each axis has; ``member`` (c,) is the number
+    of the noise of every set of the closure.
     """
     for queries, block in workload.runs():
         inside = chosen[(chosen >= queries.start) & (chosen < queries.stop) & (importance[chosen] > 0)]
@@ -220,9 +212,8 @@ class _JointSearch:
         count = np.bincount(orbits.representative, orbits.query_size)
         self.member = orbits.member
         self.basis_class = _basis_classes(workload, grams, orbits.member)
-        self.forms = [
-            grams[int(np.flatnonzero(self.basis_class == code)[0])] for code in range(self.basis_class.max() + 1)
-        ]
+        firsts = [int(np.flatnonzero(self.basis_class == code)[0]) for code in range(self.basis_class.max() + 1)]
+        self.forms = [grams[first] for first in firsts]
         self.found = [orthogonal_start(forms) for forms in self.forms]
         numbers = subtraction_numbers(workload.domain.sizes)
         pcost = workload.closure.products(np.where(self.basis_class < 0, numbers.pcost, 1.0))

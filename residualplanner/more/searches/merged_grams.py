@@ -231,9 +231,8 @@ def merged_grams(own: Sequence[Kind], codes: tuple[int, ...], group: IntArray) -
     rows = tuple(merged_rows(kind, group) for kind in own)
     grams = np.array([each.gram(np.full(each.count, 1 / each.count)) for each in rows])
     width = np.bincount(group).astype(np.float64)
-    reach: NDArray[np.float64] = np.sum(
-        [_reach(kind, each, len(group)) for kind, each in zip(own, rows, strict=True)], axis=0
-    )
+    parts = [_reach(kind, each, len(group)) for kind, each in zip(own, rows, strict=True)]
+    reach: NDArray[np.float64] = np.sum(parts, axis=0)
     return MergedGrams(len(group), codes, tuple(own), group, width, grams, reach, rows)
 
 

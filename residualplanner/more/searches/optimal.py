@@ -79,16 +79,9 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
         return whole.residuals(whole.solve((multipliers, kept), gap, steps, reached))
     # As in eq. (114) for pairs of values, but for their differences, which have a matrix in place of scales.
     half, pairs = n // 2, n - n // 2
-    problem = BasisProblem.of(
-        _even(present),
-        _even(V),
-        slope[:pairs],
-        constant,
-        (zero_sum_basis(pairs), np.empty((0, pairs))),
-        absent is None,
-        Contrasts.none(pairs),
-        present[:half, :half] - present[:half, ::-1][:, :half],
-    )
+    odd = present[:half, :half] - present[:half, ::-1][:, :half]
+    forms, known = (_even(present), _even(V), slope[:pairs]), (zero_sum_basis(pairs), np.empty((0, pairs)))
+    problem = BasisProblem.of(*forms, constant, known, absent is None, Contrasts.none(pairs), odd)
     begin = _of_pairs(multipliers), _of_pairs(kept)
     return _unfolded(problem.residuals(problem.solve(begin, gap, steps, reached)), n)
 

@@ -5,7 +5,6 @@ In which form the kinds of an attribute are given to the search stands here as w
 Source: eqs. (115) to (117).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,19 +12,11 @@ from typing import Any
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.nested.axis_maps import NestedLayer
+from residualplanner.more.searches import merged_grams
 from residualplanner.more.searches.attribute_grams import AttributeGrams, plain_grams
 from residualplanner.more.searches.eigen import zero_sum_basis
-from residualplanner.more.searches.merged_grams import (
-    MergedGrams,
-    MergedRows,
-    exchangeable_groups,
-    layers_of_contrasts,
-    merged_grams,
-    merged_rows,
-)
 from residualplanner.more.searches.tree import Tree, tree_of_rows
 from residualplanner.more.searches.tree_problem import TreeProblem, node_forms
 
@@ -66,28 +57,23 @@ def _merged_forms(workload: Workload, size: int, codes: tuple[int, ...], most: i
     if size <= MERGED_ABOVE:
         return None
     own = [workload.kinds[code] for code in codes]
-    group = exchangeable_groups(own, size)
+    group = merged_grams.exchangeable_groups(own, size)
     count = int(group.max()) + 1
     if count <= most and count < size:
-        return merged_grams(own, codes, group)
-    rows = [merged_rows(kind, group) for kind in own] if count < size else []
+        return merged_grams.merged_grams(own, codes, group)
+    rows = [merged_grams.merged_rows(kind, group) for kind in own] if count < size else []
     tree = tree_of_rows(rows, _MOST_MEMBERS) if rows else None
-    return None if tree is None else TreeGrams.of(own, codes, group, rows, tree)
+    if tree is None:
+        return None
+    width, grams, reach = np.bincount(group).astype(np.float64), np.empty((0, 0, 0)), np.empty((0, 0))
+    return TreeGrams(size, codes, tuple(own), group, width, grams, reach, tuple(rows), tree)
 
 
 @dataclass(frozen=True, eq=False)
-class TreeGrams(MergedGrams):
+class TreeGrams(merged_grams.MergedGrams):
     """The kinds of an attribute as weights of the nodes of a tree; there are no Gram matrices."""
 
     tree: Tree
-
-    @classmethod
-    def of(
-        cls, own: Sequence[Kind], codes: tuple[int, ...], group: IntArray, rows: Sequence[MergedRows], tree: Tree
-    ) -> "TreeGrams":
-        """From kinds with their numbers in a workload, groups (n,) of values that can be exchanged, rows over these."""
-        grams, width = np.empty((0, 0, 0)), np.bincount(group).astype(np.float64)
-        return cls(len(group), codes, tuple(own), group, width, grams, np.empty((0, 0)), tuple(rows), tree)
 
     @property
     def directions(self) -> Any:
@@ -125,7 +111,7 @@ class TreeGrams(MergedGrams):
             layers.append(NestedLayer(np.array(list(map(len, members))), entries))
             nodes = [member for own in members for member in own]
         groups = self._groups
-        return [*layers, *layers_of_contrasts(self.width[groups].astype(np.int64), found.scales[groups])]
+        return [*layers, *merged_grams.layers_of_contrasts(self.width[groups].astype(np.int64), found.scales[groups])]
 
     @property
     def _order(self) -> IntArray:
@@ -162,5 +148,4 @@ def _matrices(proportions: FloatArray, added: FloatArray) -> FloatArray:
     Z = zero_sum_basis(proportions.shape[1])
     values, vectors = np.linalg.eigh(Z.T @ added @ Z)
     apart = Z.T - (proportions @ Z)[:, :, None]
-    matrices: FloatArray = (vectors / np.sqrt(values)[:, None, :]).swapaxes(1, 2) @ apart
-    return matrices
+    return np.asarray((vectors / np.sqrt(values)[:, None, :]).swapaxes(1, 2) @ apart)

@@ -46,8 +46,6 @@ class TreeBasis:
 
 
 class _Step(NamedTuple):
-    """What one step finds."""
-
     proportions: list[FloatArray]  # for each size of branches
     added: list[NDArray[np.float64]]  # likewise
     lengths: FloatArray  # (g,): the squared lengths of columns
@@ -239,5 +237,4 @@ def _best_proportions(inverse: NDArray[np.float64], form: NDArray[np.float64], m
     quadratic = multipliers.sum(axis=1)[:, None, None] * inverse + form
     right = (inverse @ multipliers[:, :, None])[:, :, 0] - quadratic @ even
     step = np.linalg.solve(Z.T @ quadratic @ Z, (right @ Z)[:, :, None])[:, :, 0]
-    proportions: FloatArray = even + step @ Z.T
-    return proportions
+    return even + step @ Z.T

@@ -79,7 +79,6 @@ def _common_denominator(strategy: Strategy, precision: FloatArray) -> int:
 
 
 def _integer(number: float, common: int) -> int:
-    """``number * common``, an integer."""
     numerator, denominator = number.as_integer_ratio()
     return numerator * (common // denominator)
 
@@ -97,8 +96,7 @@ def _largest_rest(factor: int, axes: list[list[tuple[int, float]]], common: int)
         lengths = np.array([length for length, _ in axis], dtype=object)
         messages = np.array([_integer(message, common) for _, message in axis], dtype=object)
         products, less = products * lengths[index], less + messages[index]
-    largest: int = max((products - less).tolist())
-    return largest
+    return int(max((products - less).tolist()))
 
 
 def _near_largest(factor: int, axes: list[list[tuple[int, float]]], common: int) -> IntArray:
@@ -187,8 +185,7 @@ def _near_maxima(
 
 
 def _normed(weights: FloatArray) -> FloatArray:
-    normed: FloatArray = weights / weights.sum()
-    return normed
+    return np.asarray(weights / weights.sum())
 
 
 def _tilted(weights: FloatArray, costs: FloatArray, wanted: float) -> FloatArray:

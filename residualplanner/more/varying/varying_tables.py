@@ -85,8 +85,7 @@ class VaryingTable:
     def applied(self, noise: FloatArray, weights: Cells) -> Cells:
         """The noise of all subsets of the constant attributes at some cells over the varying ones, (m, 2**c, x)."""
         columns = self.columns
-        found: Cells = np.matmul(noise[:, columns].swapaxes(0, 1), weights[columns]).swapaxes(0, 1)
-        return found
+        return np.asarray(np.matmul(noise[:, columns].swapaxes(0, 1), weights[columns]).swapaxes(0, 1))
 
     def covariances(self, noise: FloatArray) -> Iterator[Cells]:
         """The covariance of cells over the varying attributes for each subset of the constant ones, (cells, cells)."""
@@ -198,10 +197,10 @@ class VaryingTables:
         own = tuple(kinds[axis] for axis in axes)
         key = (len(attributes), numbers.tobytes(), own)
         if key not in self.tables:
-            factors = {
-                (bits, axis): self._axis(int(numbers[bits, axis]), kinds[axis])
-                for bits, axis in np.argwhere(numbers >= 0).tolist()
-            }
+            factors = {}
+            for bits, axis in np.argwhere(numbers >= 0).tolist():
+                number, kind = int(numbers[bits, axis]), kinds[axis]
+                factors[bits, axis] = self.axes.setdefault((number, kind), Axis(self.strategy.bases[number], kind))
             self.tables[key] = VaryingTable(len(attributes), axes, own, factors)
         return self.tables[key]
 
@@ -217,17 +216,11 @@ class VaryingTables:
         numbers[is_factor] = self.strategy.of_factor[factor[is_factor]]
         return numbers
 
-    def _axis(self, number: int, kind: Kind) -> Axis:
-        if (number, kind) not in self.axes:
-            self.axes[number, kind] = Axis(self.strategy.bases[number], kind)
-        return self.axes[number, kind]
-
 
 def _bits(axes: Sequence[int]) -> NDArray[np.int64]:
     """The subsets of some axes, (2**k,): bit i of the index stands for the i-th of them."""
     chosen = np.arange(1 << len(axes))[:, None] >> np.arange(len(axes)) & 1
-    bits: NDArray[np.int64] = (chosen << np.array(axes, dtype=np.int64)).sum(axis=1)
-    return bits
+    return np.asarray((chosen << np.array(axes, dtype=np.int64)).sum(axis=1))
 
 
 def along(vector: Cells, axis: int, order: int) -> Cells:

@@ -18,7 +18,7 @@ from more.limits import limited
 from random_plans import basis_of
 from residualplanner import Hierarchy, Identity, Prefix, Range
 from residualplanner.method.losses import read_loss
-from residualplanner.more.bounds.suboptimality import explicit_bound, least_variance
+from residualplanner.more.bounds.suboptimality import least_variance, sharp_least_variance
 from residualplanner.more.bounds.svd_bound import _bound_for
 from residualplanner.more.bounds.svd_maximum import greatest_bound
 from strategies import NAMES, cases
@@ -327,9 +327,12 @@ def test_where_records_are_replaced_no_mechanism_is_below_the_bound(problem):
 def test_no_mechanism_is_below_the_bound_from_explicit_matrices(problem, seed, of_maximum, replaced):
     workload, rows, weights = problem
     assume(rows.shape[1] > 1)
-    importance = (rp.losses.MaxVariance() if of_maximum else rp.losses.SumOfVariances()).importance(workload)
-    how = {"of_maximum": of_maximum, "replaced": replaced, "enough": math.inf, "seconds": math.inf}
-    bound = explicit_bound(workload, importance, **how)
+    how = (
+        workload,
+        read_loss("max" if of_maximum else "sum"),
+        rp.privacy.Neighbors("replace" if replaced else "add-remove"),
+    )
+    bound = sharp_least_variance(*how, enough=math.inf, seconds=math.inf)
     rng = np.random.default_rng(seed)
     mechanisms = [random_mechanism(rng, rows.shape[1]) for _ in range(3)]
     # The best one for other weights is near the best of all.
@@ -345,7 +348,7 @@ def test_no_mechanism_is_below_the_bound_from_explicit_matrices(problem, seed, o
         variances = np.maximum(np.einsum("ri,ij,rj->r", rows, inverse, rows), 0) * weights
         loss = variances.max() if of_maximum else variances.sum()
         assert bound <= loss * cost.max() * (1 + 1e-5)
-    assert explicit_bound(workload, importance, **{**how, "seconds": 0}) == 0
+    assert sharp_least_variance(*how, enough=math.inf, seconds=0) == 0
 
 
 @pytest.mark.parametrize("loss", ["sum", "max", rp.losses.Targets(3)])
@@ -366,12 +369,12 @@ def test_on_small_domains_the_distance_is_sharp(loss, neighbors):
 
 
 def test_domains_that_are_too_large_and_joint_kinds_have_no_explicit_bound():
-    how = {"of_maximum": False, "replaced": False, "enough": math.inf, "seconds": math.inf}
     for workload in (
         rp.marginals(rp.Domain({"a": 21, "b": 20}), order=2, kinds={"a": Prefix()}),
         rp.Workload(rp.Domain({"a": 2, "b": 2}), [rp.Threshold(("a", "b"), 1)]),
     ):
-        assert explicit_bound(workload, np.ones(1), **how) == 0
+        how = workload, read_loss("sum"), rp.privacy.Neighbors()
+        assert sharp_least_variance(*how, enough=math.inf, seconds=math.inf) == 0
 
 
 @given(data=st.data())

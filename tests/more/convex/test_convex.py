@@ -318,10 +318,7 @@ def test_what_is_wrong_with_a_loss_is_told_with_what_to_write(loss, message, sea
         assert isinstance(caught.value.__cause__, KeyError)
 
 
-@pytest.mark.parametrize("at_most", [math.nan, math.inf, -math.inf])
-def test_limits_that_no_noise_or_any_noise_reaches_are_refused(at_most):
-    with pytest.raises(rp.errors.BudgetError, match="at_most must be finite"):
-        minimize_privacy_cost(P, M, cvxpy.sum, at_most=at_most)
+def test_limits_that_no_noise_or_any_noise_reaches_are_refused():
     for solver in ("CLARABEL", "ECOS"):
         with pytest.raises(rp.errors.BudgetError, match="no noise brings the loss down to at_most=3"):
             minimize_privacy_cost(P, M, lambda v: cvxpy.max(v) + 5, at_most=3, solver=solver)
@@ -329,13 +326,8 @@ def test_limits_that_no_noise_or_any_noise_reaches_are_refused(at_most):
         minimize_privacy_cost(P, M, lambda v: cvxpy.sum(cvxpy.inv_pos(v)), at_most=5)
 
 
-@pytest.mark.parametrize("pcost", [0.0, -1.0, math.nan, math.inf])
-def test_budgets_and_problems_that_cannot_be_are_refused(pcost):
-    with pytest.raises(rp.errors.BudgetError, match="pcost must be positive and finite"):
-        minimize_convex_loss(P, M, cvxpy.sum, pcost=pcost)
-    with pytest.raises(ValueError, match="every base mechanism must matter to some query"):
-        minimize_convex_loss([1.0, 1.0], sparse.csr_array([[1.0, 0.0]]), cvxpy.max, pcost=1.0)
-    with pytest.raises(rp.errors.SolverError):  # it overflows
+def test_a_loss_that_overflows_is_refused():
+    with pytest.raises(rp.errors.SolverError):
         minimize_convex_loss(P, M, lambda v: cvxpy.sum(cvxpy.exp(v)), pcost=1e-6)
 
 

@@ -18,7 +18,7 @@ from residualplanner.more.bounds.svd_maximum import greatest_bound
 from residualplanner.more.queries.thresholds import (
     threshold_count,
     threshold_distance,
-    threshold_factor,
+    threshold_factors,
     threshold_map,
     threshold_probability,
 )
@@ -233,6 +233,7 @@ def test_a_residual_is_an_eigenvector_of_the_map_and_every_record_counts_as_ofte
     columns = matrix(sizes, at_least).sum(axis=0)
     np.testing.assert_array_equal(columns, threshold_count(sizes, at_least))
     answers, whole = matrix(sizes, at_least), tuple(range(len(sizes)))
+    factors = np.rint(threshold_factors(np.ones((1, len(sizes)), dtype=bool), np.array([sizes]), at_least)[0])
     for part in dense.subsets(whole):
-        vectors = dense.residual(sizes, part)
-        np.testing.assert_array_equal(vectors @ answers, threshold_factor(sizes, part, at_least) * vectors)
+        vectors, factor = dense.residual(sizes, part), factors[sum(1 << axis for axis in part)]
+        np.testing.assert_array_equal(vectors @ answers, factor * vectors)

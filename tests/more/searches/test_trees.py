@@ -63,7 +63,9 @@ def tree_grams(size, own, most):
     """The kinds as a tree with at most so many members in a branch."""
     group = exchangeable_groups(own, size)
     rows = [merged_rows(kind, group) for kind in own]
-    return TreeGrams.of(own, tuple(range(len(own))), group, rows, tree_of_rows(rows, most))
+    width, none = np.bincount(group).astype(float), np.empty((0, 0))
+    codes, tree = tuple(range(len(own))), tree_of_rows(rows, most)
+    return TreeGrams(len(group), codes, tuple(own), group, width, np.empty((0, 0, 0)), none, tuple(rows), tree)
 
 
 @given(problem=problems(), fixed=st.booleans())
