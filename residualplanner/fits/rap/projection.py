@@ -37,6 +37,8 @@ WHOLE_CELLS = 2_000
 SURPRISING = 3.5
 #: So many cells are added before the next fit, and so many fits are made in a round, at most.
 ADDED, FITS = 64, 4
+#: A round of so many cells is fitted as well as its own noise allows: those of earlier rounds would hide that it is not.
+OF_ITS_OWN = 50
 #: Answers to some cells of a table: their numbers (c,), noisy fractions (c,), their precision, and importance.
 CellAnswers = tuple[ThresholdTable, IntArray, FloatArray, float, float]
 
@@ -263,11 +265,10 @@ class ProjectionSettings:
         first = self.kind.learning_rate if self.learning_rate is None else self.learning_rate
         return first * math.sqrt(min(cells, 25_000)) if self.as_published else cosine_rate(first, step, self.steps)
 
-    def is_last(self, losses: Sequence[float], enough: float) -> bool:
+    def is_last(self, losses: Sequence[float], fits: bool) -> bool:
         """Whether a fit ends with these losses, before each step so far and after the last."""
-        is_enough = self.stops_at_noise and losses[-1] <= enough
         has_stalled = self.as_published and len(losses) > 1 and losses[-1] > losses[-2] * (1 - 1e-9)
-        return is_enough or len(losses) > self.steps or has_stalled
+        return (self.stops_at_noise and fits) or len(losses) > self.steps or has_stalled
 
 
 #: What a fit gives: the parameters (d', n') of relaxed records; the weighted sum of squared errors before each step,
@@ -293,16 +294,18 @@ def relaxed_projection(
     where = np.zeros(len(parameters), dtype=np.int64)
     where[part.order] = part.numbers
     local = [each.moved(where) for each in targets]
-    enough, cells = sum(each.enough for each in targets), sum(each.targets.size for each in targets)
+    enough, sizes = np.array([each.enough for each in targets]), np.array([each.targets.size for each in targets])
     fitted, losses = part.fitted(parameters), list[float]()
     adam, values = Adam(fitted, _SMALL), kind.values(fitted, part.blocks)
     for step in range(settings.steps + 1):
         slopes = np.zeros_like(values)
-        losses.append(sum(each.add_slopes(values, slopes) for each in local))
-        if settings.is_last(losses, enough):
+        own = [each.add_slopes(values, slopes) for each in local]
+        losses.append(sum(own))
+        fits = losses[-1] <= enough.sum() and bool(((own <= enough) | (sizes < OF_ITS_OWN)).all())
+        if settings.is_last(losses, fits):
             break
         adam.add(kind.slopes(values, slopes, part.blocks))
-        fitted -= adam.step(settings.rate_at(step, cells))
+        fitted -= adam.step(settings.rate_at(step, int(sizes.sum())))
         fitted = kind.kept(fitted, part.blocks)
         values = kind.values(fitted, part.blocks)
     return part.put_back(fitted, parameters), tuple(losses), step

@@ -139,10 +139,10 @@ def test_the_published_optimizer_has_a_constant_rate_by_the_cells_and_ends_where
     published = ProjectionSettings.published(relaxed_records=4)
     assert published.rate_at(0, 16) == published.rate_at(4_999, 16) == pytest.approx(4e-4)
     assert published.rate_at(0, 10**6) == pytest.approx(1e-4 * 25_000**0.5)
-    assert not published.is_last([2.0, 1.0], enough=5.0)  # noise would explain it
-    assert published.is_last([2.0, 1.0, 1.0 - 1e-10], enough=0.0)
-    assert published.is_last([1.0] * 5_001, enough=0.0)
-    assert not ProjectionSettings().is_last([1.0, 2.0], enough=0.0)
+    assert not published.is_last([2.0, 1.0], fits=True)  # noise would explain it
+    assert published.is_last([2.0, 1.0, 1.0 - 1e-10], fits=False)
+    assert published.is_last([1.0] * 5_001, fits=False)
+    assert not ProjectionSettings().is_last([1.0, 2.0], fits=False)
 
 
 @pytest.mark.parametrize("relaxation", ["sparsemax", "interval"])
@@ -217,6 +217,19 @@ def test_the_loss_adds_up_squared_errors_by_the_weights_of_their_tables(measured
     assert found == pytest.approx(precision * (0.25 * errors[0] + 0.75 * errors[1]), rel=1e-4)
     if len(measured[0]) == 2:  # some cells: the fit ends where their weighted squared errors are those of their noise
         assert sum(each.enough for each in answered.targets) == pytest.approx(0.25 * 2 + 0.75 * 2)
+
+
+@pytest.mark.parametrize(("cells", "ends"), [(49, True), (50, False)])
+def test_a_fit_goes_on_while_a_round_of_many_cells_is_farther_off_than_its_noise(cells, ends):
+    """Answers of an earlier round that all fit would hide it: together they are as near as all noise is."""
+    table, blocks = ThresholdTable((0, 1), (20, 20), 2), mixture.OneHot((20, 20))
+    answered = projection.Answered(blocks, ProjectionSettings(steps=3), [1.0])
+    for first, count, away in ((0, 300, 0.0), (300, cells, 2.0)):  # each cell has a 400th
+        numbers = np.arange(first, first + count)
+        answered.add([table], {0: numbers}, {0: np.full(count, 1 / 400 + away / 1000)}, 1000.0**2)
+    _, (loss, *_), steps = answered.fit(np.zeros((blocks.count, 8), dtype=np.float32))
+    assert loss == pytest.approx(4 * cells, rel=1e-3)
+    assert steps == (0 if ends else 3)
 
 
 @pytest.mark.parametrize("true", [0.0, 0.3, 1.0, 3.0, 400.0], ids="{} standard deviations from 0".format)
