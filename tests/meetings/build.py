@@ -23,11 +23,11 @@ from pyarrow import parquet
 
 import residualplanner as rp
 from forms_of_records import FORMS
-from meetings import oracle
+from meetings import factors, oracle
 from meetings.factors import MISSING, OTHER, Amounts, Case, Column, People, Rules, Weights
 from meetings.oracle import Question, Record
 
-SEXES, SIZE = ("F", "M"), 3
+SEXES, SIZE = tuple(factors.SEXES), 3
 #: So much, as pcost, that noise changes no digit that is compared; and the least noise that is drawn.
 MOST, LEAST_NOISE = 10**11, 1.5e-9
 #: The kinds of query whose answers are those of a statistic.
@@ -218,17 +218,25 @@ class Built:
             declared["bins"] = rp.Bins(declared["bins"])
         if "months" in declared:
             declared["bins"] = rp.Bins.months(*declared.pop("months"))
-        attributes: dict[str, Any] = {"a": rp.Attribute("a", **declared, **rules), "b": list(SEXES), "d": SIZE}
+        about = {name: rp.About(**words) for name, words in self.case["words"].items()}
+        sexes = rp.Attribute("b", labels=self.labels_of_b, about=about.get("b"))
+        attributes: dict[str, Any] = {"a": rp.Attribute("a", **declared, **rules, about=about.get("a"))}
+        attributes |= {"b": sexes, "d": SIZE}
         if self.amounts:
             edges = self.amounts.edges
             how: dict[str, Any] = {"unit": self.amounts.unit, "bins": edges, "squares": self.amounts.squares}
             numeric = rp.Numeric(edges[0], edges[-1], outside="clip", **how)
             missing = MISSING if self.amounts.missing else "error"
-            attributes["pay"] = rp.Attribute("pay", numeric=numeric, missing=missing)
+            attributes["pay"] = rp.Attribute("pay", numeric=numeric, missing=missing, about=about.get("pay"))
         if self.weights is None:
             return rp.Domain(attributes)
         maximum, unit, above = self.weights.maximum, self.weights.unit, self.weights.above
         return rp.Domain(attributes, weight=rp.Weight("w", maximum=maximum, unit=unit, above=above))
+
+    @property
+    def labels_of_b(self) -> Any:
+        """The values of ``b``, with their meanings where columns have words."""
+        return factors.SEXES if self.case["words"] else SEXES
 
     @cached_property
     def questions(self) -> list[Question]:
@@ -377,12 +385,15 @@ class Built:
 
     def _spec_domain(self) -> dict[str, Any]:
         rules = {"unknown": self.rules.unknown, "missing": self.rules.missing}
-        domain: dict[str, Any] = {"a": dict(self.column.declared) | rules, "b": list(SEXES), "d": SIZE}
+        labels = list(map(list, self.labels_of_b.items())) if self.case["words"] else list(SEXES)
+        domain: dict[str, Any] = {"a": dict(self.column.declared) | rules, "b": {"labels": labels}, "d": SIZE}
         if self.amounts:
             edges = self.amounts.edges
             limits = {"low": edges[0], "high": edges[-1], "unit": self.amounts.unit, "bins": edges, "outside": "clip"}
             limits |= {"squares": True} if self.amounts.squares else {}
             domain["pay"] = {"numeric": limits, "missing": MISSING if self.amounts.missing else "error"}
+        for name in self.case["words"].keys() & domain.keys():
+            domain[name] |= self.case["words"][name]
         return domain
 
     def _spec_output(self) -> dict[str, Any]:

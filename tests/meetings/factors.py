@@ -168,6 +168,18 @@ THRESHOLDS = {
     "1 of 2, of some records": ("ad", 1, {"b": ["F"]}),
 }
 
+#: What is said of the columns, besides their names: all words that a schema may have, and meanings of values.
+WORDS: dict[str, Mapping[str, Mapping[str, str]]] = {
+    "none": {},
+    "titles and meanings": {
+        "a": {"title": "Job, or so", "unit": "codes", "source": "a list", "note": "says 'a'"},
+        "b": {"title": "a"},
+        "pay": {"title": "Salary", "unit": "dollars"},
+    },
+}
+#: The values of ``b``, and what they mean where columns have words.
+SEXES = {"F": "women", "M": "men & others"}
+
 BASES = {"optimal": "optimal", "by set": "optimal_by_set", "orthogonal": "orthogonal", "given": "given"}
 
 LOSSES = {"sum": "sum", "sum, equal": "equal"} | _named("max | targets | convex")
@@ -228,6 +240,7 @@ FACTORS: dict[str, Mapping[str, Any]] = {
     "amounts": AMOUNTS,
     "weights": WEIGHTS,
     "threshold": THRESHOLDS,
+    "words": WORDS,
     "bases": BASES,
     "loss": LOSSES,
     "road": ROADS,
