@@ -105,11 +105,11 @@ def test_in_no_setting_is_the_default_shown_to_be_worse_than_the_better_of_the_o
     }
     assert len(compared) >= 42  # both accountings
     assert all(found.interval[0] <= 1 for _, found in compared.values())
-    worse = {setting: (name, round(found.mean, 2)) for setting, (name, found) in compared.items() if found.mean > 1.1}
-    assert worse == {  # as docs/adaptive-projection.md says
-        ("joint", 16, 0.1, 16, 64): ("published", 1.26),
-        ("joint", 16, 1.0, 4, 64): ("before", 1.14),
-    }
+    largest = max(compared.items(), key=lambda item: item[1][1].mean)  # as docs/adaptive-projection.md says
+    assert largest[0] == ("joint", 16, 0.1, 16, 64)
+    assert (largest[1][0], str(largest[1][1])) == ("published", "1.10 (0.84 to 1.43)")
+    over_tables = by_setting(charged_lines(RESULTS), "mean_largest")[largest[0]]
+    assert ratio(over_tables["default"], over_tables["published"]).mean == pytest.approx(0.99, abs=0.005)
 
 
 def test_the_published_p_values_are_those_of_two_degrees_of_freedom_and_not_of_six():
