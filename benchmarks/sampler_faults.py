@@ -201,7 +201,8 @@ def noticed_by(fault: Fault | None) -> str:
         copy, ignore = Path(folder), shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "residualplanner", copy / "residualplanner", ignore=ignore)
         shutil.copytree(TESTS, copy / "tests", ignore=ignore)
-        shutil.copy(ROOT / "tests" / "conftest.py", copy / "tests")
+        for name in ("conftest.py", "inner_parts.py"):
+            shutil.copy(ROOT / "tests" / name, copy / "tests")
         tests = fault.tests if fault else QUICK
         no_golden = Fault("", "drawing.py", "if golden_digest() != _GOLDEN:", "if False:")
         for each in filter(None, (fault, no_golden if tests == QUICK else None)):

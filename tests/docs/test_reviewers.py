@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import sampler_faults
 from test_architecture import SEE_RECORDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,3 +105,14 @@ def test_the_folders_that_see_records_are_those_of_the_test_of_imports():
 def test_what_does_not_exist_is_found(old, new, found):
     assert old in PAGE
     assert found(PAGE.replace(old, new))
+
+
+@pytest.mark.parametrize("fault", sampler_faults.FAULTS, ids=lambda fault: fault.name)
+def test_every_fault_of_the_sampler_can_be_planted(fault):
+    source = (ROOT / sampler_faults.SAMPLER / fault.file).read_text(encoding="utf-8")
+    assert sampler_faults.planted(source, fault) != source
+
+
+def test_in_the_copy_of_the_sampler_its_tests_pass_without_a_fault():
+    nothing = sampler_faults.Fault("none", "bits.py", "self._seen or ", "self._seen or  ", ("test_bits.py",))
+    assert sampler_faults.noticed_by(nothing) == ""
