@@ -68,7 +68,8 @@ def _rows_of(rule: Rule, covering: Covering) -> Iterator[Row]:
         saved = covering.may_meet.copy()
         covering.may_meet[np.ix_(numbers, numbers)] = True
         # a convex loss may have no usable answer at such budgets, which would be said before what is refused
-        plain = {"noise": "operating system", "loss": "sum"}
+        # and a label of its own is a second group beside one of all values
+        plain = {"noise": "operating system", "loss": "sum", "odd entries": "none"}
         beside = [covering.values.index(found) for found in plain.items() if found[0] not in pair]
         row = covering.completed([*numbers, *beside], None, chance)
         covering.may_meet = saved

@@ -34,6 +34,9 @@ FOUND = [
     "neighbors: replace; kind: hierarchy; universe: one value; amounts: sum by bin; bases: given; loss: max; "
     "road: linked tables; noise: test bits; product: with the unbiased; format: workbook; profile: acs; "
     "report: of the folder, few cells",
+    # A set that no query needs had noise of 1e157 with bases by set, and tables of it estimates of 1e58.
+    "column: decimals; neighbors: replace; kind: proportions; universe: a kind; amounts: mean between; "
+    "threshold: 1 of 2, of some records; bases: by set; loss: max; product: non-negative",
 ]
 #: Nothing is compared of the pictures of a report, whose layout and text take a third of a case: all are made, as
 #: figures of matplotlib.  Nor is it of published errors but that they are in the files: two simulations are made,

@@ -37,7 +37,7 @@ WHOLE_CELLS = 2_000
 SURPRISING = 3.5
 #: So many cells are added before the next fit, and so many fits are made in a round, at most.
 ADDED, FITS = 64, 4
-#: A round of so many cells is fitted as well as its own noise allows: those of earlier rounds would hide that it is not.
+#: A round of so many cells is fitted as well as its own noise allows: earlier ones, which fit, would hide misfits.
 OF_ITS_OWN = 50
 #: Answers to some cells of a table: their numbers (c,), noisy fractions (c,), their precision, and importance.
 CellAnswers = tuple[ThresholdTable, IntArray, FloatArray, float, float]

@@ -72,7 +72,7 @@ class NoiseProblem:
     def selection(self, choice: NoiseChoice) -> ChosenNoise:
         """The strategy with a choice of its noise, none of it so large that it costs next to nothing."""
         status = choice.status + stopped_words(self.workload.domain.names, self.bases)
-        noise_variance = self._cut(choice.noise_variance)
+        noise_variance = limited_noise(choice.noise_variance, self.costs.largest)
         return ChosenNoise(self.strategy, noise_variance, choice.loss, choice.gap, status, choice.weights)
 
     def average_variances(self, found: ChosenNoise) -> FloatArray:
@@ -98,20 +98,21 @@ class NoiseProblem:
             return replace(found, status=f"{found.status}, errors {gain:.1%} smaller than without it")
         return replace(plain, status=f"{plain.status}; a search found no better bases")
 
-    def _cut(self, noise_variance: FloatArray) -> FloatArray:
-        """The noise of every set (m,), or so much that it costs an even part of what is negligible, if that is less.
 
-        Where a set matters to no query near the maximum, a search may leave its noise almost without a limit.
-        """
-        costs = self.costs.largest
-        spent = costs / noise_variance
-        least = _NEGLIGIBLE * float(spent.sum()) / len(costs)
-        is_cut = (spent < least) & (costs > 0)
-        if not is_cut.any():
-            return noise_variance
-        cut = noise_variance.copy()
-        cut[is_cut] = costs[is_cut] / least
-        return frozen(cut)
+def limited_noise(noise_variance: FloatArray, costs: FloatArray) -> FloatArray:
+    """The noise of every set (m,), or so much that it costs an even part of what is negligible, if that is less.
+
+    Where a set matters to no query near the maximum, a search may leave its noise almost without a limit.  ``costs``
+    (m,) are those at unit noise.
+    """
+    spent = costs / noise_variance
+    least = _NEGLIGIBLE * float(spent.sum()) / len(costs)
+    is_cut = (spent < least) & (costs > 0)
+    if not is_cut.any():
+        return noise_variance
+    cut = noise_variance.copy()
+    cut[is_cut] = costs[is_cut] / least
+    return frozen(cut)
 
 
 def least_sum(problem: NoiseProblem) -> NoiseChoice:

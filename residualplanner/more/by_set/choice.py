@@ -17,6 +17,7 @@ from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.noise.choice import ChosenNoise, NoiseChoice
+from residualplanner.method.noise.noise_problem import limited_noise
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.method.strategy.strategy import Strategy, varying_strategy
@@ -125,7 +126,13 @@ def _with_noise(
 ) -> ChosenNoise:
     """The best noise for these bases, in units of the integer matrices."""
     problem, (settled, found) = family.problem, family.settled(member)
+    longest = [float(basis.lengths.max()) for basis in member.bases]
+    of_classes = np.array([math.prod(longest[group] for group in groups) for groups in problem.classes])
     precision = family.loss.precision_of_sets(member.bases, found.precision)
+    costs = problem.factor * of_classes[problem.cost_class]
+    if neighbors.has_public_total:
+        costs[problem.workload.closure.orders == 0] = 0.0
+    precision = 1 / limited_noise(1 / precision, costs)
     exponents = np.array([2 * sum(scaled_by[g] for g in groups) for groups in problem.classes])
     noise = np.ldexp(1 / precision, exponents[problem.cost_class])
     strategy = _strategy(family, matrices, member, found, precision * problem.factor)
