@@ -25,7 +25,7 @@ def cosine_rate(first: float, step: int, steps: int) -> float:
 class Adam:
     """Running means of slopes, and of their squares, to the roots of which ``small`` is added."""
 
-    def __init__(self, like: Floats, small: float, decay: float = DECAY_OF_SQUARES) -> None:
+    def __init__(self, like: Floats, small: float = 1e-8, decay: float = DECAY_OF_SQUARES) -> None:
         self._first, self._second, self._small = np.zeros_like(like), np.zeros_like(like), small
         self._count, self._decay = 0, decay  # of the squares
 

@@ -29,8 +29,6 @@ from residualplanner.ground.checks import FloatArray, IntArray, entry_named, flo
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.more.queries.thresholds import threshold_probability
 
-#: What Adam adds to the roots of mean squares.
-_SMALL = 1e-8
 #: Tables of more cells are fitted by some of them: the noise of many empty cells would hide those that matter.
 WHOLE_CELLS = 2_000
 #: A cell of a large table is fitted once its answer is so many standard deviations of the noise away.
@@ -296,7 +294,7 @@ def relaxed_projection(
     local = [each.moved(where) for each in targets]
     enough, sizes = np.array([each.enough for each in targets]), np.array([each.targets.size for each in targets])
     fitted, losses = part.fitted(parameters), list[float]()
-    adam, values = Adam(fitted, _SMALL), kind.values(fitted, part.blocks)
+    adam, values = Adam(fitted), kind.values(fitted, part.blocks)
     for step in range(settings.steps + 1):
         slopes = np.zeros_like(values)
         own = [each.add_slopes(values, slopes) for each in local]
