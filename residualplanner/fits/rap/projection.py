@@ -214,7 +214,7 @@ class ProjectionSettings:
         steps: of the optimizer in each fit, at most.
         learning_rate: of its first step; None for that of the relaxation, of "softmax" by what a plan measures.
         spread: the standard deviation of the first logits; None for that by what a plan measures.
-        stops_at_noise: whether a fit ends once listed cells fit as well as their noise allows.
+        stops_at_noise: whether a fit ends once listed cells fit as well as noise allows, in all and in large rounds.
         as_published: rates do not fall along a cosine, to a hundredth, but are constant, times the root of how many
             cells are fitted, up to 25,000; a step ends the fit that lowers the loss by less than a billionth; and large
             tables are fitted by all cells, not by those that surprise.
@@ -264,7 +264,7 @@ class ProjectionSettings:
         return first * math.sqrt(min(cells, 25_000)) if self.as_published else cosine_rate(first, step, self.steps)
 
     def is_last(self, losses: Sequence[float], fits: bool) -> bool:
-        """Whether a fit ends with these losses, before each step so far and after the last."""
+        """Whether a fit ends with these losses, one before each step so far; noise explains the last if it ``fits``."""
         has_stalled = self.as_published and len(losses) > 1 and losses[-1] > losses[-2] * (1 - 1e-9)
         return (self.stops_at_noise and fits) or len(losses) > self.steps or has_stalled
 

@@ -129,7 +129,7 @@ class Contributions:
         chosen = "chosen at random" if self.order is None else f"the first by {self.order!r}"
         counted = "record is counted" if self.keep == 1 else "records are counted"
         # One record more of a person who has more than are counted can take the place of another, which changes the
-        # counts by both: neighbors are told by persons.
+        # counts by both: so neighbors differ in a person, not in a record.
         change = "What the privacy statement is about is a person who comes or goes, with all of their records."
         return f"Of each person (column {self.person!r}) at most {self.keep:,} {counted}, {chosen}.  {change}"
 

@@ -102,8 +102,9 @@ class NoiseProblem:
 def limited_noise(noise_variance: FloatArray, costs: FloatArray) -> FloatArray:
     """The noise of every set (m,), or so much that it costs an even part of what is negligible, if that is less.
 
-    Where a set matters to no query near the maximum, a search may leave its noise almost without a limit.  ``costs``
-    (m,) are those at unit noise.
+    Where a set matters to no query near the maximum, a search may leave its noise almost without a limit, which would
+    cancel in formulas and not in floating point.  Noise is a variance, in counts squared; ``costs`` (m,) are the pcost
+    of each set at a variance of 1, 0 where noise is free.
     """
     spent = costs / noise_variance
     least = _NEGLIGIBLE * float(spent.sum()) / len(costs)

@@ -249,9 +249,9 @@ def by_set_problem(
     group, attribute_of_group = _factor_groups(workload, axes, same, is_one=is_one)
     if not axes or (not is_one and len(attribute_of_group) == len(np.unique(same[list(axes)]))):
         return None
-    asked = of_maximum, is_sum and not of_maximum, replaced
+    criteria = of_maximum, is_sum and not of_maximum, replaced
     classes = _classes(workload, group)
-    problem = BySetProblem(workload, importance, *asked, orbits, axes, group, attribute_of_group, *classes, seconds)
+    problem = BySetProblem(workload, importance, *criteria, orbits, axes, group, attribute_of_group, *classes, seconds)
     problem.size_with(0).require_quick(seconds)  # before the terms, which may be many
     problem.size.require_quick(seconds)
     return problem

@@ -215,15 +215,15 @@ def dependence_figure(names: Sequence[str], frame: "pd.DataFrame") -> "Figure":
     from matplotlib.patches import Rectangle
 
     shown = list(names)[:_MOST]
-    place = {name: number for number, name in enumerate(shown)}
+    position = {name: number for number, name in enumerate(shown)}
     values = np.full((len(shown), len(shown)), np.nan)
     side = _CELL * len(shown) + _BESIDE
     figure = Figure(figsize=(side + 1, side), layout="constrained")
     axes = figure.add_subplot()
     columns = (frame[name].tolist() for name in ("attribute", "other", "of_model", "is_shown"))
     for one, other, dependence, is_shown in zip(*columns, strict=True):
-        if one in place and other in place:
-            column, line = place[one], place[other]
+        if one in position and other in position:
+            column, line = position[one], position[other]
             values[line, column] = dependence
             if not is_shown:
                 corner = (column - 0.5, line - 0.5)

@@ -246,8 +246,8 @@ def _with_missing(text: str, known: Mapping[str, Attribute], given: Sequence[str
     else:
         stated = [name for name, attribute in known.items() if attribute.missing != "error"]
         said = f"  {listed(stated, 8)}: declared already." if stated else ""
-        asked = "Columns with missing entries"
-        rules = _answer(output, None, _MISSING.format(said), asked, "", lambda text: read(*_entries(text)))
+        prompt = "Columns with missing entries"
+        rules = _answer(output, None, _MISSING.format(said), prompt, "", lambda text: read(*_entries(text)))
         for name, label in rules.items():
             words = "left out of all tables" if label == "drop" else f"counted under {label!r}"
             output.say(f"{name}: records without an entry are {words}.")
