@@ -1,8 +1,9 @@
 """Every three features meet: a case for each triple of values of the factors of ``tests/meetings``.
 
 ``python -m benchmarks.meetings`` runs what has not been run, with some processes, and prints how many cases there are
-and what was found; a run that is stopped goes on from where it was.  ``--case '{...}'`` runs one case alone, written as
-messages show it.  Pictures take half of the time: ``--pictures 5`` draws them in a fifth of the cases.
+and what was found; a run that is stopped goes on from where it was.  ``--seed`` draws other rows that cover the same.
+``--case '{...}'`` runs one case alone, written as messages show it.  Pictures take half of the time: ``--pictures 5``
+draws them in a fifth of the cases.
 """
 
 import argparse
@@ -35,6 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--case", help="the values of one case that are not the first ones, as a mapping")
     parser.add_argument("--strength", type=int, default=3, choices=(2, 3))
+    parser.add_argument("--seed", type=int, default=0, help="which rows cover them")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--done", type=Path, default=Path("meetings.jsonl"), help="a line for each case that was run")
     parser.add_argument("--pictures", type=int, default=1, help="draw the pictures of one case among so many")
@@ -44,17 +46,19 @@ def main() -> None:
             check(Case(PLAIN | ast.literal_eval(chosen.case)), Path(folder))
         print("holds")
         return
-    _run_all(chosen.strength, chosen.processes, chosen.done, chosen.pictures)
+    _run_all(chosen)
 
 
-def _run_all(strength: int, processes: int, done: Path, pictures: int) -> None:
-    rows = list(Covering({factor: list(values) for factor, values in FACTORS.items()}, rule_of).rows(strength))
+def _run_all(chosen: argparse.Namespace) -> None:
+    covering = Covering({factor: list(values) for factor, values in FACTORS.items()}, rule_of)
+    rows, done = list(covering.rows(chosen.strength, chosen.seed)), chosen.done
     known = [json.loads(line) for line in done.read_text().splitlines()] if done.exists() else []
     have = {json.dumps(found["row"]) for found in known}
     missing = [row for row in rows if json.dumps(row) not in have]
-    print(f"{len(rows):,} cases cover {strength} factors at a time; {len(missing):,} are still to be run", flush=True)
-    with done.open("a") as file, multiprocessing.get_context("spawn").Pool(processes, maxtasksperchild=100) as pool:
-        for found in pool.imap_unordered(partial(outcome, pictures=pictures), missing):
+    print(f"{len(rows):,} cases cover {chosen.strength} factors; {len(missing):,} are still to be run", flush=True)
+    context = multiprocessing.get_context("spawn")
+    with done.open("a") as file, context.Pool(chosen.processes, maxtasksperchild=100) as pool:
+        for found in pool.imap_unordered(partial(outcome, pictures=chosen.pictures), missing):
             file.write(json.dumps(found) + "\n")
             file.flush()
             known.append(found)
