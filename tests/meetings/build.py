@@ -5,6 +5,7 @@ import datetime as dt
 import gzip
 import io
 import itertools
+import json
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -105,19 +106,20 @@ class Built:
     def lines(self) -> list[Line]:
         """All records."""
         chance = random.Random(self.case.seed)
-        return [line for who in range(24) for line in self._of_person(who, chance)]
+        return [line for who in range(self.case["records"]) for line in self._of_person(who, chance)]
 
     def changed(self) -> list[Line]:
         """The same, but for the records of one person: one who comes, or has other values where these are replaced."""
         chance = random.Random(f"{self.case.seed}, changed")
         if self.case["neighbors"] == "replace":
-            found = [line for line in self.lines if line.who == 5]
+            last = self.case["records"] - 1
+            found = [line for line in self.lines if line.who == last]
             return (
-                [line for line in self.lines if line.who != 5]
-                + [self._line(5, None, chance) for _ in found[: self.people.most]]
+                [line for line in self.lines if line.who != last]
+                + [self._line(last, None, chance) for _ in found[: self.people.most]]
                 + found[self.people.most :]
             )
-        return self.lines + self._of_person(24, chance)
+        return self.lines + self._of_person(self.case["records"], chance)
 
     def _of_person(self, who: int, chance: random.Random) -> list[Line]:
         if not self.people.limited:
@@ -172,6 +174,14 @@ class Built:
                 kept.setdefault(line.who, []).append(line)
             found = [line for of_one in kept.values() for line in of_one[: self.people.most]]
         return [(self._weight(line), self._values(line)) for line in found]
+
+    def facts(self) -> dict[str, Any]:
+        """What is known anyway: how many have each value of ``b``, and in which cells of ``b`` and ``d`` nobody is."""
+        table = np.zeros((2, SIZE))
+        for weight, values in self.counted(self.lines):
+            table[values["b"], values["d"]] += float(weight)
+        empty = [{"b": SEXES[b], "d": int(d)} for b, d in np.argwhere(table == 0) if table[b].any()]
+        return {"known": {"b": table.sum(axis=1).tolist()}, "impossible": empty}
 
     def _code(self, line: Line) -> int | None:
         if isinstance(line.code, int):
@@ -278,7 +288,7 @@ class Built:
 
     def _kind(self, kind: str) -> tuple[Any, Any]:
         """A kind on ``a``, and how a spec says it."""
-        matrix = [[1] * self.size, list(range(self.size))]
+        matrix = [[1] * self.size, list(range(1, self.size + 1))]
         kinds: dict[str, tuple[Any, Any]] = {
             "identity": (rp.Identity(), kind),
             "prefix": (rp.Prefix(), kind),
@@ -401,6 +411,10 @@ class Built:
         told |= {"nonnegative": product.nonnegative, "with_unbiased": product.with_unbiased}
         told |= {"round_to": product.base} if product.base else {}
         told |= {"published_errors": 10} if product.errors else {}
+        if product.known:
+            facts = self.facts()
+            counts = [{"query": [name], "counts": table} for name, table in facts["known"].items()]
+            told |= {"known": counts, "impossible": facts["impossible"]}
         told |= {"level": self.case["level"]} if self.case["level"] else {}
         return told | ({} if self.case["quality"] is None else {"quality": {"suppress": self.case["quality"]}})
 
@@ -460,7 +474,8 @@ class Built:
             row += [int(line.pay)] if self.amounts else []
             found.append([*row, float(line.w)] if self.weights else row)
         is_whole = self.weights is None or Fraction(self.weights.unit) == 1
-        return np.array(found, dtype=np.int64 if is_whole else np.float64)
+        columns = 3 + (self.amounts is not None) + (self.weights is not None)
+        return np.array(found, dtype=np.int64 if is_whole else np.float64).reshape(-1, columns)
 
     def ready_counts(self, lines: Sequence[Line]) -> dict[tuple[str, ...], np.ndarray]:
         """The records counted in all cells, in the least fractions that weights and amounts have."""
@@ -536,7 +551,7 @@ def _toml(value: Any) -> str:
         return "{ " + ", ".join(f"{name} = {_toml(entry)}" for name, entry in value.items()) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
 
 
 # Forms of records.
@@ -560,7 +575,7 @@ def _folder(built: Built, lines: Sequence[Line], folder: Path) -> Path:
     table, target = built.table(lines), folder / "records"
     for number, sex in enumerate(SEXES):
         part = target / f"b={sex}"
-        part.mkdir(parents=True)
+        part.mkdir(parents=True, exist_ok=True)
         own = table.filter(pa.compute.equal(table["b"], sex)).drop_columns(["b"])
         parquet.write_table(own.select(own.column_names[::-1] if number else own.column_names), part / "0.parquet")
     return target

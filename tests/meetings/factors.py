@@ -37,6 +37,9 @@ def _bins(kind: type, type_: pa.DataType) -> Column:
 
 _TEXT = ("01", "02", "NO", "x y")
 _TEXTS = {"labels": _TEXT}, tuple((text,) for text in _TEXT), "1"
+#: What spreadsheets, readers of CSV and of missing values, and pages take for something else.
+_ODD_TEXT = ("=1+1", 'a, "b" <i>', "nan", "Ω – ½")
+_LARGE = (-(2**62), 2**53 + 1, 2**62, 2**62 + 1)
 _DATES = tuple(dt.date(2020, 2, day) for day in (1, 15, 28, 29))
 _MONTHS = tuple((dt.date(2020, month, 1), dt.date(2020, month, 28)) for month in (1, 2, 3, 4))
 _MOMENTS = tuple((dt.datetime(2020, month, 1), dt.datetime(2020, month, 28, 13, 5)) for month in (1, 2, 3, 4))
@@ -45,7 +48,10 @@ _IN_MONTHS = {"months": ("2020-01", "2020-04")}
 COLUMNS = {
     "text": Column(*_TEXTS, pa.string()),
     "categories": Column(*_TEXTS, pa.dictionary(pa.int8(), pa.string())),
+    "odd text": Column({"labels": _ODD_TEXT}, tuple((text,) for text in _ODD_TEXT), "NaN", pa.string()),
+    "one value": Column({"labels": ["only"]}, (("only",),), "other", pa.string()),
     "integers": Column({"labels": (3, 5, 7, 11)}, ((3,), (5,), (7,), (11,)), 4, pa.int64()),
+    "large integers": Column({"labels": _LARGE}, tuple((number,) for number in _LARGE), 2**53, pa.int64()),
     "codes of 8 bits": Column({"size": 4}, ((0,), (1,), (2,), (3,)), 9, pa.int8()),
     "truth values": Column({"labels": (True, False)}, ((True,), (False,)), None, pa.bool_()),
     "floats": _bins(float, pa.float64()),
@@ -77,6 +83,10 @@ ODD_ENTRIES = {
     "both, left out": Rules("drop", "drop", True, True),
     "none, with rules": Rules("drop", MISSING),
 }
+
+
+#: How many persons there are.
+RECORDS = {"many": 24, "none": 0, "of one person": 1}
 
 
 @dataclass(frozen=True)
@@ -194,7 +204,7 @@ SOURCES = _named(
 #: How a measurement is made.
 ROADS = _named(
     "measure | session | store | release | plan, measure, reconstruct | measurement from a file | "
-    "folder of a release | linked tables"
+    "folder of a release | linked tables | two measurements"
 )
 
 MEMORY = {"all at once": False, "in blocks": True}
@@ -210,6 +220,7 @@ class Product:
     base: int = 0
     with_unbiased: bool = False
     errors: bool = False
+    known: bool = False
 
 
 PRODUCTS = {
@@ -220,6 +231,7 @@ PRODUCTS = {
     "non-negative and rounded": Product(nonnegative=True, base=1),
     "with the unbiased": Product(nonnegative=True, with_unbiased=True),
     "with published errors": Product(nonnegative=True, errors=True),
+    "with known counts": Product(nonnegative=True, known=True),
 }
 
 FORMATS = _named("parquet | csv | xlsx | workbook | parts")
@@ -233,6 +245,7 @@ FACTORS: dict[str, Mapping[str, Any]] = {
     "source": SOURCES,
     "column": COLUMNS,
     "odd entries": ODD_ENTRIES,
+    "records": RECORDS,
     "people": PEOPLE,
     "neighbors": NEIGHBORS,
     "kind": KINDS,

@@ -95,10 +95,11 @@ def kind_rows(kind: str, values: int, own: int) -> list[Row]:
         others = [[code for code in range(n) if code != value] for value in range(n)]
         return [single(codes) for codes in (range(n), *runs["identity"], *others)]
     if kind == "custom":
-        return [weighted([1] * n), weighted(range(n))]
+        return [weighted([1] * n), weighted(range(1, n + 1))]
     bands = [range(start, min(start + 2, values)) for start in range(0, values, 2)]
     groups = [range(n), *bands, *([code] for code in range(values, n))]
-    leaves = [[code] for code in range(values)] if kind == "hierarchy" else []
+    alone = [list(band) for band in bands]
+    leaves = [[code] for code in range(values) if [code] not in alone] if kind == "hierarchy" else []
     return [single(codes) for codes in (*groups, *leaves)]
 
 

@@ -12,6 +12,7 @@ from meetings.factors import AMOUNTS, FACTORS, ODD_ENTRIES, PEOPLE, PRODUCTS, SO
 
 LIMITED = [name for name, people in PEOPLE.items() if people.limited]
 ROUNDED = [name for name, product in PRODUCTS.items() if product.base]
+LABELED = [name for name, rules in ODD_ENTRIES.items() if {rules.unknown, rules.missing} - {"error", "drop"}]
 DROPPED = [name for name, rules in ODD_ENTRIES.items() if "drop" in (rules.unknown, rules.missing)]
 WITH_AMOUNTS = [name for name in AMOUNTS if name != "none"]
 WEIGHTED = [name for name in WEIGHTS if name != "none"]
@@ -85,8 +86,13 @@ RULES = [
     ),
     Rule(
         "a hierarchy whose only group is everything | `leaves=False` | it gives nothing but the total",
-        {"column": ["truth values"], "kind": ["hierarchy without leaves"]},
+        {"column": ["truth values", "one value"], "kind": ["hierarchy without leaves"]},
         "nothing but the total",
+    ),
+    Rule(
+        "`rp.Proportions()` | an attribute with one value | every record has it",
+        {"kind": ["proportions"], "column": ["one value"]},
+        "two values or more",
     ),
     Rule(
         "amounts | rounded tables | they are of integers; declare `rp.Bins`",
@@ -132,6 +138,12 @@ RULES = [
         {"loss": ["convex"], "road": ["linked tables"]},
         "how to split a budget",
     ),
+    Rule(
+        "a basis of your own | an attribute with one value | there is nothing beside the total to measure",
+        {"bases": ["given"], "column": ["one value"]},
+        "n >= 2",
+    ),
+    Rule("a label of its own is a second value", {"column": ["one value"], "odd entries": LABELED}),
     Rule("commands read files", {"road": COMMANDS, "source": NOT_FILES}),
     Rule("a spec has no functions", {"road": COMMANDS, "loss": ["convex"]}),
     Rule("a spec has no matrices of bases", {"road": COMMANDS, "bases": ["given"]}),

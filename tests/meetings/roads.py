@@ -61,13 +61,12 @@ class Run:
         case = self.built.case
         if case["road"] in COMMANDS:
             return self._by_commands(lines)
-        measurement = self.measured(lines)
-        release = rp.reconstruct(measurement)
+        unbiased = release = rp.reconstruct(self.measured(lines))
         if case["road"] == "folder of a release" and case["product"] != Product():
             release.save(self.folder / "unbiased")
             release = rp.load_tables(self.folder / "unbiased")
-        made = made_of(release, case["product"])
-        compared = comparisons_of(rp.reconstruct(measurement), self.built)
+        made = made_of(release, self.built)
+        compared = comparisons_of(unbiased, self.built)
         quality = None if case["quality"] is None else rp.publish.Quality(suppress=case["quality"])
         more: dict[str, Any] = {"level": case["level"], "quality": quality, "comparisons": compared}
         if case["product"].with_unbiased:
@@ -75,19 +74,32 @@ class Run:
         if case["product"].errors:
             more["errors"] = rp.fits.published_errors(made, simulations=SIMULATIONS)
         made.save(self.folder / "tables", case["format"], profile=case["profile"], **more)
-        return self.folder / "tables", measurement
+        return self.folder / "tables", unbiased.measurement
 
-    def measured(self, lines: Sequence[Line]) -> rp.Measurement:
-        """The noisy answers, by a road in Python."""
+    def measured(self, lines: Sequence[Line]) -> Any:
+        """The noisy answers, by a road in Python: a measurement, or two."""
         case, plan = self.built.case, self.built.plan
         source = self.built.source(lines, self.folder)
         if self.built.is_linked:
             return self._linked(lines, source.data if self.built.is_limited_by_the_plan else source)
-        if case["noise"] == "bits":
-            return measured_with(plan, source, 7)
-        if case["memory"]:
-            return self._in_blocks(source)
-        return self._in_python(source)
+        if case["road"] == "two measurements":
+            return self._twice(lines)
+        return self._measured(plan, source)
+
+    def _twice(self, lines: Sequence[Line]) -> list[rp.Measurement]:
+        """With a third of the budget and with the rest."""
+        third = int(self.built.budget) // 3
+        shares = third, int(self.built.budget) - third
+        plans = [rp.select(self.built.workload, budget=rp.pcost(each), **self.built.options) for each in shares]
+        sources = [self.built.source(lines, self.folder) for _ in plans]
+        return [self._measured(*each, bits) for bits, each in enumerate(zip(plans, sources, strict=True), 7)]
+
+    def _measured(self, plan: rp.Plan, source: Any, bits: int = 7) -> rp.Measurement:
+        if self.built.case["noise"] == "bits":
+            return measured_with(plan, source, bits)
+        if self.built.case["memory"]:
+            return self._in_blocks(plan, source)
+        return self._in_python(plan, source)
 
     def _linked(self, lines: Sequence[Line], source: Any) -> rp.Measurement:
         """Together with a table of the persons, in which the records of each are counted, so that both are joined."""
@@ -125,18 +137,19 @@ class Run:
         assert abs(of_persons.estimate.sum() - len(whose)) <= 8 * of_persons.std_err.sum()
         return found["people"]
 
-    def _in_blocks(self, source: Any) -> rp.Measurement:
+    def _in_blocks(self, plan: rp.Plan, source: Any) -> rp.Measurement:
         """With as little memory as it takes; where that is too little nothing has been charged or read."""
+        before = self.spent
         for power in range(200):
             try:
-                return self._in_python(source, memory=int(500 * 1.05**power), scratch=self.folder)
+                return self._in_python(plan, source, memory=int(500 * 1.05**power), scratch=self.folder)
             except rp.errors.ResourceError as error:
-                if "too little memory" not in str(error) or self.spent:
+                if "too little memory" not in str(error) or self.spent != before:
                     raise
         raise AssertionError("no memory is enough")
 
-    def _in_python(self, source: Any, **memory: Any) -> rp.Measurement:
-        case, plan = self.built.case, self.built.plan
+    def _in_python(self, plan: rp.Plan, source: Any, **memory: Any) -> rp.Measurement:
+        case = self.built.case
         if case["road"] == "session":
             return rp.Session(source, ledger=self.ledger).measure(plan, **memory)
         if case["road"] == "store":
@@ -206,9 +219,11 @@ def comparisons_of(release: Any, built: Built) -> dict[str, Any]:
     return ranks | {f"ratio-{i}": rp.statistics.ratio(table, release[()]) for i, table in enumerate(tables)}
 
 
-def made_of(release: Any, product: Product) -> Any:
+def made_of(release: Any, built: Built) -> Any:
     """What is published of a release."""
-    made: Any = rp.nonnegative(release) if product.nonnegative else release
+    product: Product = built.case["product"]
+    facts = built.facts() if product.known else {}
+    made: Any = rp.nonnegative(release, **facts) if product.nonnegative else release
     return rp.rounded(made, base=product.base) if product.base else made
 
 

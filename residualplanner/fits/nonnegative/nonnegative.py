@@ -5,6 +5,7 @@ not the noise of a release; and what a plan tells in advance: how much memory th
 `Adjustments` are all that is done to unbiased tables before they are published, as one choice.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -173,24 +174,26 @@ def nonnegative_draws(
     layout = problem.reference.own
     center, variances = measured_components(layout, adjusted), plan.noise_variances.copy()
     dual.fix_known(plan, layout, facts, np.empty(layout.count), variances)  # what is known has no noise
-    below = _BELOW * float(np.sqrt(plan.average_variances.min()))
+    tables = plan.average_variances[plan.workload.cells > 1]  # the total may be public, and its noise next to nothing
+    below = _BELOW * math.sqrt(min(tables, default=plan.average_variances.min()))
 
     def draw(generator: np.random.Generator) -> tuple[Estimates, float]:
         start = center + noise_like(layout, variances, generator)
         if fixes_total:
             start[0] = max(start[0], 0.0)
         total = max(float(start[0]), 1.0 if problem.freedom[0] > 0 else 0.0)
-        found = nearly_nearest(replace(problem, start=start, total=total), below)
-        least = 3 * max(problem.rounding, found.violation)
-        return Release(adjusted.with_residuals(answers_of(layout, found.components))).estimates, least
+        components, violation = np.zeros_like(start), 0.0
+        if total > below:  # else there are no records, and every table is 0
+            found = nearly_nearest(replace(problem, start=start, total=total), below)
+            components, violation = found.components, found.violation
+        least = 3 * max(problem.rounding, violation)
+        return Release(adjusted.with_residuals(answers_of(layout, components))).estimates, least
 
     return draw
 
 
 def nearly_nearest(problem: dual.DualProblem, below: float) -> DualPoint:
     """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``."""
-    if problem.total == 0:
-        problem = replace(problem, start=np.zeros_like(problem.start))  # no records: every table is 0
     facets = facets_of_many(problem)
     ascent: Ascent | PotentialAscent
     if facets is None:
