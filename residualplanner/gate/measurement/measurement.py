@@ -17,7 +17,6 @@ from residualplanner.ground.archive import archive_pieces, open_archive, write_a
 from residualplanner.ground.array_hashes import VerifiedFile, content_hash
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.errors import FileFormatError, memory_for
-from residualplanner.ground.format_version import FORMAT_VERSION
 from residualplanner.ground.notebooks import caption_of, html_table
 from residualplanner.ground.words import GET_IT_BACK, count_text, decimal_text_up
 from residualplanner.method.plan.files import plan_from_archive, plan_to_archive
@@ -124,7 +123,7 @@ class Measurement:
         noise = noise_to_json(self.noise, self.plan)
         header = {"plan": plan, "plan_sha256": content_hash(plan, plan_arrays), "noise": noise}
         arrays = {_PLAN + name: array for name, array in plan_arrays.items()} | self.residuals.to_arrays()
-        return {"kind": "measurement", "version": FORMAT_VERSION, "header": header, "arrays": arrays}
+        return {"kind": "measurement", "header": header, "arrays": arrays}
 
 
 class NoisyAnswers(Protocol):
@@ -207,9 +206,7 @@ def _read(path: "AnyPath", *, mapped: bool, verified: VerifiedFile | None = None
 
     with local_file(path) as at:
         try:
-            header, arrays, file = open_archive(
-                at, kind="measurement", version=FORMAT_VERSION, mapped=mapped, verified=verified
-            )
+            header, arrays, file = open_archive(at, kind="measurement", mapped=mapped, verified=verified)
         except FileFormatError as refusal:
             raise FileFormatError(str(refusal).replace(str(at), str(path))) from None
     if set(header) != _FIELDS or not isinstance(header["plan"], dict):
