@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Generic, Literal, ParamSpec, TypeVar
 
 from residualplanner.gate.sources.source import Progress
@@ -50,18 +50,13 @@ class WatchedProgress:
     def __init__(self, progress: Progress | None) -> None:
         if progress is not None and not callable(progress):
             raise errors.ArgumentError(f"progress must be a function of two numbers, got {value_text(progress)}")
-        self._progress = progress
         self.raised: BaseException | None = None
+        #: the function to call; None where no progress is reported
+        self.report: Progress | None = None if progress is None else partial(self._call, progress)
 
-    @property
-    def report(self) -> Progress | None:
-        """The function to call; None where no progress is reported."""
-        return None if self._progress is None else self._call
-
-    def _call(self, done: int, total: int) -> None:
-        assert self._progress is not None
+    def _call(self, progress: Progress, done: int, total: int) -> None:
         try:
-            self._progress(done, total)
+            progress(done, total)
         except BaseException as error:
             self.raised = error
             raise

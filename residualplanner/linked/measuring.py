@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 from residualplanner.gate import spend as spending
 from residualplanner.gate.measurement.blocks import blocks_held
 from residualplanner.gate.measurement.counting import count_tables
-from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
-from residualplanner.gate.measurement.gaussian import ContinuousNoise, continuous_noise
-from residualplanner.gate.measurement.measure import require_noise
+from residualplanner.gate.measurement.measure import Noise, noise_named, require_noise
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.gate.sources.limited_records import LimitedRecords
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 
 #: The exact counts of all tables, which never leave.
 _Counts = dict[str, list[IntArray]]
-_Noises = Mapping[str, ExactNoise | ContinuousNoise]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,7 +145,11 @@ def measure(
     require_noise(noise, seed)
     spending.require_charge_time(charge)
     watched = spending.WatchedProgress(progress)
-    noises = _noises(plan, noise, seed)
+    if noise == "discrete":
+        require_discrete(plan.budget)
+    # one seed after another, as two tables must not have the same noise
+    seeds = [None if seed is None else int(seed) + number for number in range(len(plan))]
+    noises = {name: noise_named(noise, plan[name], own) for name, own in zip(plan, seeds, strict=True)}
     bill = _bill(plan, noises, again=again)
     bill.require_room(ledger)
     _require_plain(plan, data)
@@ -158,18 +159,7 @@ def measure(
     return spending.spend(steps, ledger=ledger, charge=charge, progress=watched)
 
 
-def _noises(plan: LinkedPlan, noise: str, seed: int | None) -> _Noises:
-    if noise == "discrete":
-        require_discrete(plan.budget)
-        return {name: exact_noise(own) for name, own in plan.items()}
-    # one seed after another, as two tables must not have the same noise
-    return {
-        name: continuous_noise(own, None if seed is None else int(seed) + number)
-        for number, (name, own) in enumerate(plan.items())
-    }
-
-
-def _bill(plan: LinkedPlan, noises: _Noises, *, again: bool) -> spending.Bill:
+def _bill(plan: LinkedPlan, noises: Mapping[str, Noise], *, again: bool) -> spending.Bill:
     """What is paid: the exact costs of all tables, which add up.  Source: eq. (146)."""
     cost = sum((noise.cost for noise in noises.values()), Fraction(0))
     tables = count_text(sum(len(own.workload) for own in plan.values()), "table")
@@ -190,7 +180,7 @@ def _require_plain(plan: LinkedPlan, data: Mapping[str, object]) -> None:
 
 def _steps(
     plan: LinkedPlan,
-    noises: _Noises,
+    noises: Mapping[str, Noise],
     data: Mapping[str, object],
     ledger: "Ledger | None",
     bill: spending.Bill,
@@ -227,7 +217,7 @@ def _steps(
     return spending.Steps(opened, counted, partial(bill.charge, ledger), drawn)
 
 
-def _reports(noises: _Noises, progress: Progress | None) -> Iterator[Progress | None]:
+def _reports(noises: Mapping[str, Noise], progress: Progress | None) -> Iterator[Progress | None]:
     """The progress of each step, among those of all tables: first all are counted, then all get noise."""
     steps = [int(noise.family.is_maximal.sum()) for noise in noises.values()]
     steps += [len(noise.plan.closure) for noise in noises.values()]

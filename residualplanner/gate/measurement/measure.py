@@ -97,8 +97,7 @@ def measure(  # noqa: PLR0913
     spending.require_charge_time(charge)
     watched = spending.WatchedProgress(progress)
     require_room_given(memory, scratch)
-    planned = exact_noise(plan) if noise == "discrete" else continuous_noise(plan, None if seed is None else int(seed))
-    job = _measuring(planned, watched.report, memory, scratch)
+    job = _measuring(noise_named(noise, plan, seed), watched.report, memory, scratch)
     job.bill(again=again).require_room(ledger)  # so that records are not opened where the ledger refuses the cost
     job.require_readable(data)
     if ledger is None and noise == "discrete":
@@ -135,6 +134,7 @@ def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress:
     return spending.spend(job.steps(data, None, again=False), ledger=None, charge="counted", progress=watched)
 
 
+Noise = ExactNoise | ContinuousNoise
 #: A block, its counts, and how many steps are done then.
 _Counted = tuple[SetBlock, list[IntArray], int]
 
@@ -142,7 +142,7 @@ _Counted = tuple[SetBlock, list[IntArray], int]
 class _Measuring(NamedTuple):
     """Everything that can be decided and checked before a record is read."""
 
-    noise: ExactNoise | ContinuousNoise
+    noise: Noise
     blocks: Division | list[SetBlock]
     collector: AnswersOnDisk | None  # None where all answers are held in memory
     progress: Progress | None
@@ -203,15 +203,17 @@ class _Measuring(NamedTuple):
 
 
 def _measuring(
-    noise: ExactNoise | ContinuousNoise,
-    progress: Progress | None,
-    memory: int | None = None,
-    scratch: PathLike | None = None,
+    noise: Noise, progress: Progress | None, memory: int | None = None, scratch: PathLike | None = None
 ) -> _Measuring:
     """With no more bytes held at once than ``memory``, the answers then being in a file in ``scratch``."""
     blocks = blocks_held(noise.groups, noise.family, memory)
     collector = None if memory is None else AnswersOnDisk(noise.groups, noise.divisors, scratch)
     return _Measuring(noise, blocks, collector, progress)
+
+
+def noise_named(noise: str, plan: Plan, seed: int | None) -> Noise:
+    """The noise of a plan; errors as those of `exact_noise` and `continuous_noise`."""
+    return exact_noise(plan) if noise == "discrete" else continuous_noise(plan, None if seed is None else int(seed))
 
 
 def require_noise(noise: object, seed: object) -> None:

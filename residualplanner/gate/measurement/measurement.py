@@ -186,22 +186,15 @@ def load_measurement(path: "PathLike | Bucket", *, mapped: bool = False) -> Meas
     """
     from residualplanner.ground.stores import path_given
 
-    at = path_given("load_measurement", path, 'load_measurement("people.measurement")')
-    measurement, file = _read(at, mapped=mapped)
-    return replace(measurement, mapped_from=file) if mapped and isinstance(at, Path) else measurement
+    return _read(path_given("load_measurement", path, 'load_measurement("people.measurement")'), mapped=mapped)
 
 
 def map_measurement(file: VerifiedFile) -> Measurement:
-    """Map a file of a measurement that may have been verified before, in this process or in another.
-
-    The hash of an array is not compared again if the file is still the one that was verified.  All else is checked as
-    `load_measurement` does.
-    """
-    measurement, found = _read(file.path, mapped=True, verified=file)
-    return replace(measurement, mapped_from=found) if isinstance(file.path, Path) else measurement
+    """A file of a measurement, mapped; hashes that any process has compared are not again if it is the same file."""
+    return _read(file.path, mapped=True, verified=file)
 
 
-def _read(path: "AnyPath", *, mapped: bool, verified: VerifiedFile | None = None) -> tuple[Measurement, VerifiedFile]:
+def _read(path: "AnyPath", *, mapped: bool, verified: VerifiedFile | None = None) -> Measurement:
     from residualplanner.ground.stores import local_file
 
     with local_file(path) as at:
@@ -220,7 +213,8 @@ def _read(path: "AnyPath", *, mapped: bool, verified: VerifiedFile | None = None
         raise FileFormatError("a measurement must have its answers and the arrays of its plan, and no others")
     # of the arrays of answers that are kept just as the file has them
     hashes = {name: digest for name, digest in file.hashes.items() if name in ("integers", "residuals")}
-    return Measurement(plan, _answers(plan, arrays, noise, hashes), noise), file
+    residuals = _answers(plan, arrays, noise, hashes)
+    return Measurement(plan, residuals, noise, file if mapped and isinstance(path, Path) else None)
 
 
 def _answers(plan: Plan, arrays: Mapping[str, Any], noise: NoiseRecord, hashes: Mapping[str, str]) -> Residuals:
