@@ -123,7 +123,9 @@ def open_archive(
         known = verified.hashes if verified is not None and state == verified.state else {}
         try:
             content, arrays, hashes = _content(file, state.size, kind, known, is_mapped=mapped)
-            is_sure = hashing.is_settled(state, now) and hashing.state_of(os.fstat(file.fileno())) == state
+            # so that a change from now on gets other times
+            is_settled = max(state.modified_ns, state.changed_ns) + hashing.TIME_STEP < now
+            is_sure = is_settled and hashing.state_of(os.fstat(file.fileno())) == state
             return content, arrays, hashing.VerifiedFile(Path(path).absolute(), state if is_sure else None, hashes)
         except FileFormatError as refusal:
             raise FileFormatError(f"{os.fspath(path)}: {refusal}") from None

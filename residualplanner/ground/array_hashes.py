@@ -27,7 +27,7 @@ _CHUNK = 2**20
 #: Arrays of more bytes are hashed in blocks of so many.
 BLOCK = 2**26
 #: Times of files are no finer than this on any file system in use: FAT's are even numbers of seconds.
-_TIME_STEP = 2 * 10**9
+TIME_STEP = 2 * 10**9
 
 
 def content_hash(header: Mapping[str, Any], arrays: Mapping[str, Array], hashes: Mapping[str, str] = NONE_KNOWN) -> str:
@@ -111,11 +111,6 @@ class VerifiedFile:
             return self.state is not None and state_of(os.stat(self.path)) == self.state
         except OSError:
             return False
-
-
-def is_settled(state: FileState, now_ns: int) -> bool:
-    """Whether a change of a file from now on gets other times than those that are stated."""
-    return max(state.modified_ns, state.changed_ns) + _TIME_STEP < now_ns
 
 
 def state_of(status: os.stat_result) -> FileState:

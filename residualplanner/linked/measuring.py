@@ -150,21 +150,16 @@ def measure(
     # one seed after another, as two tables must not have the same noise
     seeds = [None if seed is None else int(seed) + number for number in range(len(plan))]
     noises = {name: noise_named(noise, plan[name], own) for name, own in zip(plan, seeds, strict=True)}
-    bill = _bill(plan, noises, again=again)
+    # the exact costs of all tables add up: eq. (146)
+    cost = sum((each.cost for each in noises.values()), Fraction(0))
+    what = f"{count_text(sum(len(own.workload) for own in plan.values()), 'table')} of {' and '.join(plan)}"
+    bill = spending.Bill(cost, plan.sha256, what, plan.budget, plan.neighbors, again)
     bill.require_room(ledger)
     _require_plain(plan, data)
     steps = _steps(plan, noises, data, ledger, bill, watched.report)
     if ledger is None and noise == "discrete":
         spending.warn_without_ledger()
     return spending.spend(steps, ledger=ledger, charge=charge, progress=watched)
-
-
-def _bill(plan: LinkedPlan, noises: Mapping[str, Noise], *, again: bool) -> spending.Bill:
-    """What is paid: the exact costs of all tables, which add up.  Source: eq. (146)."""
-    cost = sum((noise.cost for noise in noises.values()), Fraction(0))
-    tables = count_text(sum(len(own.workload) for own in plan.values()), "table")
-    what = f"{tables} of {' and '.join(plan)}"
-    return spending.Bill(cost, plan.sha256, what, plan.budget, plan.neighbors, again)
 
 
 def _require_plain(plan: LinkedPlan, data: Mapping[str, object]) -> None:

@@ -53,12 +53,9 @@ class DerivedColumn(ABC):
             raise DomainError(
                 f'a rule is for a table, such as {type(self).__name__}("persons", where={{"age": ["0-17"]}})'
             )
-        lists = {
-            name: [*each] for name, each in where.items() if isinstance(each, Sequence) and not isinstance(each, str)
-        }
-        if lists.keys() != where.keys() or not all(lists.values()):
+        if not all(isinstance(each, Sequence) and not isinstance(each, str) and each for each in where.values()):
             raise DomainError('where= needs a list of labels for each attribute, such as {"age": ["0-17", "18-64"]}')
-        object.__setattr__(self, "where", {name: [*map(_stated, lists[name])] for name in lists} or None)
+        object.__setattr__(self, "where", {name: [*map(_stated, labels)] for name, labels in where.items()} or None)
         object.__setattr__(self, "absent", None if self.absent is None else _stated(self.absent))
 
     @abstractmethod

@@ -174,7 +174,12 @@ def run_release(
     """Plan, measure and reconstruct; the measurement is beside the folder until that is complete, and then in it."""
     measured, memory = folder.with_name(f"{folder.name}.measurement"), gates.memory_of(measuring)
     wanted = WantedOutput(spec.output, spec)
-    gates.require_no_measurement(measured, folder, wanted.options)
+    if measured.exists() or measured.is_symlink():
+        raise FileExistsError(
+            f"{measured} exists already: an earlier run measured and paid for it, but wrote no tables.\n"
+            f"Write them, at no further cost, with  {gates.reconstructing(measured, folder, wanted.options)}\n"
+            "or move that file elsewhere to measure again, at the full cost"
+        )
     with naming(spec.path):
         ledger = wanted_ledger(measuring.ledger, spec)
     require_apart(folder, measured, *([] if ledger is None else [ledger.path]))
