@@ -19,17 +19,7 @@ from typing import TYPE_CHECKING, Generic, Literal, ParamSpec, TypeVar
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground import errors
 from residualplanner.ground.checks import value_text
-from residualplanner.ground.words import (
-    CHARGE_UNKNOWN,
-    NOT_CHARGED,
-    TEXT_LIMIT,
-    ChargeTime,
-    charged_text,
-    count_text,
-    suggestion,
-)
-from residualplanner.method.plan.files import plan_hash
-from residualplanner.method.plan.plan import Plan
+from residualplanner.ground.words import CHARGE_UNKNOWN, NOT_CHARGED, TEXT_LIMIT, ChargeTime, charged_text, suggestion
 from residualplanner.method.privacy import Budget, Neighbors, claim_of_budget
 
 if TYPE_CHECKING:
@@ -243,9 +233,3 @@ class Bill:
             label=f"{self.what}, planned for {statement}"[:TEXT_LIMIT],
             again=self.again,
         )
-
-
-def bill_of_plan(plan: Plan, cost: Fraction, *, purpose: str = "", again: bool = False) -> Bill:
-    """The bill for measuring a plan at this exact cost; ``purpose`` is what the entry's label starts with."""
-    what = f"{purpose}{count_text(len(plan.workload), 'table')}"
-    return Bill(cost, plan_hash(plan), what, plan.budget, plan.neighbors, again)

@@ -27,9 +27,7 @@ from residualplanner.ground.format_version import FORMAT_VERSION, require_versio
 from residualplanner.ground.json import NEST_LIMIT, VALUE_LIMIT, is_small, json_text, parse_json
 from residualplanner.ground.version import __version__
 
-#: The longest header, in bytes.
 HEADER_LIMIT = 2**25
-#: How many arrays a file may hold.
 ARRAY_LIMIT = 4096
 #: The longest header that NumPy writes before the numbers of an array, in bytes.
 _NPY_HEADER_LIMIT = 10_000
@@ -41,7 +39,6 @@ _ALIGNMENT, _PADDING_FIELD = 8, 0x5250
 
 _DAMAGED = "this is not a residualplanner file, or it is damaged; write it again"
 _FIELDS = {"format": str, "version": int, "package_version": lambda _: True, "content": dict, "arrays": dict}
-#: What the header says of an array.
 _DECLARED = {"dtype": lambda word: isinstance(word, str) and word in hashing.DTYPES, "shape": [int], "sha256": str}
 _UNREADABLE = (
     zipfile.BadZipFile,
@@ -152,7 +149,10 @@ def _content(
         whole = _header(archive, members, kind)
         said = whole["arrays"]
         disk = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if is_mapped else None
-        arrays = {name: _array_of_member(archive, members, name, said[name], disk, known.get(name)) for name in said}
+        arrays = {
+            name: _array_of_member(archive, members[f"{name}.npy"], name, about, disk, known.get(name))
+            for name, about in said.items()
+        }
     return whole["content"], arrays, {name: about["sha256"] for name, about in said.items()}
 
 
@@ -221,16 +221,10 @@ def _new_member(archive: zipfile.ZipFile, name: str, size: int) -> IO[bytes]:
 
 
 def _array_of_member(
-    archive: zipfile.ZipFile,
-    members: Mapping[str, zipfile.ZipInfo],
-    name: str,
-    stated: object,
-    disk: mmap.mmap | None,
-    known: str | None,
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, stated: Any, disk: mmap.mmap | None, known: str | None
 ) -> hashing.Array:
     """One array, read-only, when its size, type, shape and hash, which may be ``known``, are those of the header."""
     dtype, shape, digest = _declared(name, stated)
-    info = members[f"{name}.npy"]
     size = math.prod(shape) * dtype.itemsize
     refusal = FileFormatError(f"array {name!r} is not what its header says; write the file again")
     # NumPy writes a header before the numbers, of a bounded size; nothing is allocated before the sizes fit.
@@ -271,9 +265,8 @@ def _npy_header(member: IO[bytes]) -> object:
         return None  # Python's parser raises all of these, MemoryError for too deep a literal
 
 
-def _declared(name: str, stated: object) -> tuple[np.dtype[Any], tuple[int, ...], str]:
+def _declared(name: str, about: Any) -> tuple[np.dtype[Any], tuple[int, ...], str]:
     """The type, shape and hash in a header's entry for one array, if they are allowed."""
-    about: Any = stated
     is_array = hashing.ARRAY_NAME.fullmatch(name) is not None and has_shape(about, _DECLARED)
     if not is_array or len(about["shape"]) > 64 or min(about["shape"], default=0) < 0:
         raise FileFormatError(f"its header describes array {name[:40]!r} wrongly; write the file again")

@@ -19,9 +19,7 @@ Array = NDArray[Any]
 #: How many entries an array may have, and of which types.
 ENTRY_LIMIT = 2**31
 DTYPES = frozenset(("|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u2", "<u4", "<u8", "<f4", "<f8"))
-#: What arrays may be called.
 ARRAY_NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*", re.ASCII)
-#: Where no hash is known.
 NONE_KNOWN: Mapping[str, str] = MappingProxyType({})
 _CHUNK = 2**20
 #: Arrays of more bytes are hashed in blocks of so many.

@@ -32,19 +32,15 @@ AMONG = " among "
 Notion = Literal["add-remove", "replace"]
 #: When the ledger is charged: when the records have been counted, or before the first of them is.
 ChargeTime = Literal["counted", "first"]
-#: The formats of the tables' files.
 FormatName = Literal["parquet", "csv", "xlsx", "workbook", "parts"]
-#: The profiles that tables can be written in.
 ProfileName = Literal["default", "acs", "gls"]
 #: The methods that make synthetic records of a model.
 RoundingName = Literal["controlled", "sobol", "independent"]
 #: Up to this many tables are written to a file each where no format is given.
 MOST_FILES = 5_000
 _DIGITS = 6
-_DECIMAL_LIMIT = 10**4000
 _SHORT_DIGITS, _SHORT_FRACTION = 12, 15
-#: The most names that are shown.
-_NAMED = 10
+_MOST_NAMES = 10
 
 
 def number_text(number: float) -> str:
@@ -75,7 +71,7 @@ def rounded_up(number: float | Fraction) -> str:
 
 def fraction_text(value: Fraction) -> str:
     """An exact fraction as ``numerator/denominator``: decimal, or hexadecimal above 4000 digits."""
-    form = "" if max(value.numerator, value.denominator) < _DECIMAL_LIMIT else "#x"
+    form = "" if max(value.numerator, value.denominator) < 10**4000 else "#x"
     return f"{value.numerator:{form}}/{value.denominator:{form}}"
 
 
@@ -116,8 +112,8 @@ def listed(names: Iterable[str], most: int) -> str:
 def names_text(noun: str, names: Iterable[object], one: str = "", several: str = "") -> str:
     """A noun and the names of those that are meant, ten at most, with a verb for one of them or for several."""
     every = list(names)
-    shown = [reprlib.repr(name) for name in every[:_NAMED]]
-    *first, last = shown if len(every) <= _NAMED else [*shown, f"{len(every) - _NAMED:,} more"]
+    shown = [reprlib.repr(name) for name in every[:_MOST_NAMES]]
+    *first, last = shown if len(every) <= _MOST_NAMES else [*shown, f"{len(every) - _MOST_NAMES:,} more"]
     text = f"{noun}{'s' * bool(first)} {', '.join(first)}{' and ' * bool(first)}{last}"
     return f"{text} {several if first else one}".rstrip()
 

@@ -181,7 +181,6 @@ def _steps(
     bill: spending.Bill,
     progress: Progress | None,
 ) -> spending.Steps[OpenedTables, _Counts, LinkedMeasurement]:
-    """What is done with the records, in this order."""
     # of each table the one block of all its sets
     blocks = {name: next(iter(blocks_held(each.groups, each.family))) for name, each in noises.items()}
     limited = limited_data(plan.tables, data, plan.notion)

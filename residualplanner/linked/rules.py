@@ -22,7 +22,6 @@ from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import UNKNOWN
 from residualplanner.method.domain.labels import Label, plain_label
 
-#: How many different sums there may be.
 _MOST_SUMS = 10**6
 
 

@@ -6,14 +6,12 @@ the method and its proof.
 
 from residualplanner.gate.discrete_gaussian.bits import ByteSource, InsecureTestBits, NoiseError, OperatingSystemBits
 from residualplanner.gate.discrete_gaussian.drawing import draw_flat, exponential_choices
-from residualplanner.gate.discrete_gaussian.scales import Scales
 
 __all__ = [
     "ByteSource",
     "InsecureTestBits",
     "NoiseError",
     "OperatingSystemBits",
-    "Scales",
     "draw_flat",
     "exponential_choices",
 ]

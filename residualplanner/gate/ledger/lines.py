@@ -130,7 +130,6 @@ class LedgerStage:
         return {"digest": self.digest, "release": self.release, "stage": self.stage}
 
 
-#: Charges, or stages.
 Line = TypeVar("Line", bound=LedgerEntry | LedgerStage)
 
 

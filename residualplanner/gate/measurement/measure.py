@@ -21,7 +21,8 @@ from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import IntArray, is_integer, require_type, value_text
 from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.process import require_guarded_main
-from residualplanner.ground.words import ChargeTime, suggestion
+from residualplanner.ground.words import ChargeTime, count_text, suggestion
+from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -112,12 +113,7 @@ def require_countable(plan: Plan, records: object) -> None:
 
 
 def require_measurable(
-    plan: Plan,
-    *,
-    ledger: "Ledger | None" = None,
-    again: bool = False,
-    memory: int | None = None,
-    scratch: PathLike | None = None,
+    plan: Plan, *, ledger: "Ledger | None", again: bool, memory: int | None = None, scratch: PathLike | None = None
 ) -> Fraction:
     """The exact pcost of measuring with discrete noise; raises what `measure` would before it opens the records."""
     require_room_given(memory, scratch)
@@ -148,7 +144,7 @@ class _Measuring(NamedTuple):
     progress: Progress | None
 
     def bill(self, *, again: bool) -> spending.Bill:
-        return spending.bill_of_plan(self.noise.plan, self.noise.cost, again=again)
+        return bill_of_plan(self.noise.plan, self.noise.cost, again=again)
 
     def require_readable(self, data: object) -> None:
         """Raise what keeps the records from being counted as often as they must be, which their form tells."""
@@ -209,6 +205,12 @@ def _measuring(
     blocks = blocks_held(noise.groups, noise.family, memory)
     collector = None if memory is None else AnswersOnDisk(noise.groups, noise.divisors, scratch)
     return _Measuring(noise, blocks, collector, progress)
+
+
+def bill_of_plan(plan: Plan, cost: Fraction, *, purpose: str = "", again: bool = False) -> spending.Bill:
+    """The bill for measuring a plan at this exact cost; ``purpose`` is what the entry's label starts with."""
+    what = f"{purpose}{count_text(len(plan.workload), 'table')}"
+    return spending.Bill(cost, plan_hash(plan), what, plan.budget, plan.neighbors, again)
 
 
 def noise_named(noise: str, plan: Plan, seed: int | None) -> Noise:

@@ -109,7 +109,7 @@ class Measurement:
         Raises:
             OSError: the file cannot be written.
         """
-        from residualplanner.ground.stores import path_given  # buckets stay out of what measuring needs
+        from residualplanner.ground.stores.bucket import path_given  # buckets stay out of what measuring needs
 
         write_archive(path_given("measurement.save", path, 'measurement.save("people.measurement")'), **self._archive)
 
@@ -184,7 +184,7 @@ def load_measurement(path: "PathLike | Bucket", *, mapped: bool = False) -> Meas
 
     Guarantees: the exact cost is computed anew from the plan.
     """
-    from residualplanner.ground.stores import path_given
+    from residualplanner.ground.stores.bucket import path_given
 
     return _read(path_given("load_measurement", path, 'load_measurement("people.measurement")'), mapped=mapped)
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["discrete", "gaussian"]
 
-#: The generator of continuous noise.
 _GENERATOR = "numpy.random.SFC64"
 _BITS = (OperatingSystemBits.mark, InsecureTestBits.mark)
 _VERSION = re.compile(r"(?=.{1,50}\Z)[0-9]+(\.[0-9A-Za-z+]+)+", re.ASCII)

@@ -28,7 +28,6 @@ WEIGHTS = {
     ABOVE: "weight above the maximum",
     BETWEEN_UNITS: "weight between units",
 }
-#: The words of all rules.
 RULES = ("unknown", "missing", *WEIGHTS.values(), "no person")
 _PROBLEM = {
     "unknown": 'has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop"',

@@ -175,9 +175,7 @@ class Bucket:
             raise _refused(str(self), type(error).__name__) from None
 
 
-#: A file or folder, on a disk or in a bucket.
 AnyPath = Path | Bucket
-#: A store, which has objects that are written once.
 ObjectStore = Folder | Bucket
 
 

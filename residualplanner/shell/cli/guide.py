@@ -43,7 +43,6 @@ Entries may be missing.  A record without one is refused, and the release with i
 label it is counted, as edu=Not stated, income=drop (left out of all tables).{}  Press Enter for none."""
 _TABLES = "Tables: all that cross up to so many columns, and the total.  The more tables, the more noise in each."
 _PERSONS = "What is protected: a person with up to so many records.  1 where each record is of another person."
-#: At which delta a budget is explained.
 _DELTA = "1e-6"
 _BUDGETS = f"""\
 The privacy budget: the smaller, the less a release can reveal about anyone, and the more noise.

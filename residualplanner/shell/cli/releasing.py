@@ -199,7 +199,7 @@ def run_release(
 
 
 def run_synthesize(
-    paths: Sequence[Path], file: Path, wanted: WantedOutput, output: Output, made: dict[str, Any], *, dry_run: bool
+    paths: Sequence[Path], file: Path, wanted: WantedOutput, output: Output, *, dry_run: bool, **made: Any
 ) -> None:
     """Write records made from a measurement, from several, or from the tables of a folder."""
     beside = sidecar_path(file)
@@ -226,14 +226,7 @@ def run_synthesize(
 
 
 def run_stages(
-    spec: SpecFile,
-    data: Path,
-    file: Path,
-    typed: StagingOptions,
-    output: Output,
-    made: dict[str, Any],
-    *,
-    dry_run: bool,
+    spec: SpecFile, data: Path, file: Path, typed: StagingOptions, output: Output, *, dry_run: bool, **made: Any
 ) -> None:
     """Measure in stages, and write synthetic records; a run that was stopped goes on from its folder."""
     folder, beside, wanted = file.with_name(f"{file.name}.stages"), sidecar_path(file), output_of(spec.path)
@@ -264,7 +257,7 @@ def run_stages(
 
 
 def run_kept_stages(
-    folder: Path, file: Path, wanted: WantedOutput, output: Output, made: dict[str, Any], *, dry_run: bool
+    folder: Path, file: Path, wanted: WantedOutput, output: Output, *, dry_run: bool, **made: Any
 ) -> None:
     """Write synthetic records from the stages of an earlier run, at no further cost."""
     with telling_outputs(sidecar_path(file), file):

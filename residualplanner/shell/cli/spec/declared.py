@@ -32,7 +32,6 @@ _TRUTH = {"true": True, "false": False}
 #: The types of columns of numbers that are not all integers, as dictionaries call them.
 _NUMBER_TYPE = re.compile(r"num(ber|eric)?|float[0-9]*|double|real|decimal|continuous", re.IGNORECASE)
 _NOTHING = About()
-#: The note on a column without a value.
 NO_VALUE = "no value in the dictionary"
 
 

@@ -22,7 +22,6 @@ from residualplanner.shell.cli.spec.objects import domain_of_spec
 
 #: Where the weight of a domain stands.
 _WEIGHT = '# weight = { column = "hours", maximum = 60, unit = "0.5", above = "clip" }\n'
-#: What is said above columns without values.
 TO_FILL_IN = """\
 # Write the values of each column in place of "?", and remove the columns that are not to be published.
 """
