@@ -18,7 +18,7 @@ from residualplanner.gate.discrete_gaussian import (
     exponential_choices,
 )
 from residualplanner.gate.discrete_gaussian.bits import CheckedBits
-from residualplanner.gate.discrete_gaussian.scales import Scales
+from residualplanner.gate.discrete_gaussian.envelope import Scales
 from residualplanner.gate.ledger import file
 from residualplanner.gate.ledger.lines import LedgerStage
 from residualplanner.gate.measurement import (

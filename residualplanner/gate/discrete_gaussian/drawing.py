@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner.gate.discrete_gaussian.attempts import MORE_BITS, is_below
 from residualplanner.gate.discrete_gaussian.batches import Batch
 from residualplanner.gate.discrete_gaussian.bits import ByteSource, CheckedBits, InsecureTestBits, NoiseError
-from residualplanner.gate.discrete_gaussian.envelope import exp_bounds
-from residualplanner.gate.discrete_gaussian.scales import Scales
+from residualplanner.gate.discrete_gaussian.envelope import Scales, exp_bounds
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import BudgetError
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits, draw_flat
-from residualplanner.gate.discrete_gaussian.scales import Scales
+from residualplanner.gate.discrete_gaussian.envelope import Scales
 from residualplanner.gate.measurement import counting
 from residualplanner.gate.measurement import precision as exact
 from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
