@@ -186,10 +186,7 @@ def without_history(error: BaseException) -> BaseException:
 
 @cache
 def warn_without_ledger() -> None:
-    """Say that nothing adds up what is spent: once in a process, at the line that called the gate.
-
-    It is called by functions below an `entrance`.
-    """
+    """Say that nothing adds up what is spent: once in a process, at the line that called the gate, an `entrance`."""
     message = (
         "nothing keeps count: these records are measured without a ledger; write Session(records, budget=...), or "
         "ledger=Ledger.open(path); where there is nothing to count, ledger=Ledger.unlimited(reason)"

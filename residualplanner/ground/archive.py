@@ -96,10 +96,7 @@ def archive_pieces(
 
 
 def read_archive(path: PathLike, *, kind: str) -> tuple[dict[str, Any], dict[str, hashing.Array]]:
-    """Read what `write_archive` wrote: the header, and the arrays, read-only.
-
-    FileFormatError where the file is of another kind or version, truncated, altered, or too large.
-    """
+    """The header and the arrays of a file; FileFormatError where it is not just what `write_archive` wrote."""
     return open_archive(path, kind=kind)[:2]
 
 

@@ -29,10 +29,7 @@ TIME_STEP = 2 * 10**9
 
 
 def content_hash(header: Mapping[str, Any], arrays: Mapping[str, Array], hashes: Mapping[str, str] = NONE_KNOWN) -> str:
-    """The SHA-256 of a header and arrays, which links one file to another: 64 hexadecimal digits.
-
-    Arrays whose SHA-256 is known, by name, are not hashed again.
-    """
+    """The SHA-256, in hexadecimal digits, of a header and arrays, of which those are not hashed whose own is known."""
     declared = {name: declaration(storable(name, array), hashes.get(name)) for name, array in arrays.items()}
     return hashlib.sha256(json_text([dict(header), declared])).hexdigest()
 

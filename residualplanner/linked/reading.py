@@ -110,7 +110,7 @@ def limited_data(tables: LinkedTables, data: Mapping[str, object], notion: Notio
         return dict(data)
     key = LimitedRecords(None, tables.unit).key  # the same for all tables
     return {
-        name: LimitedRecords(data[name], tables.unit, tables[name].records, tables[name].order, key) for name in tables
+        name: LimitedRecords(data[name], tables.unit, each.records, each.order, key) for name, each in tables.items()
     }
 
 

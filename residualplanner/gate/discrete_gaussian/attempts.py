@@ -124,9 +124,7 @@ def is_below(uniform: int, length: int, exponent: Fraction, factor: Fraction, bi
         if exponent > length + max(largest, 0):  # then the probability is below 2**-length
             low, high = Fraction(1, 1 << length + 1), Fraction(1, 1 << length + 1)
         else:
-            low, high = (
-                factor * bound for bound in tables.exp_bounds(exponent.numerator, exponent.denominator, digits)
-            )
+            low, high = (factor * bound for bound in tables.exp_bounds(*exponent.as_integer_ratio(), digits))
         left, right = Fraction(uniform, 1 << length), Fraction(uniform + 1, 1 << length)
         if high <= left:
             return False

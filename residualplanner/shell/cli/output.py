@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: The least time between two reports of progress, in seconds; how often it is reported while records are read.
 INTERVAL, _REPORTS = 1.0, 10
-_BAR_WIDTH = 40
+_BAR = 40
 _FAILED, _WRONG_INPUT = 1, 2
 #: The library's errors for which the input is not to blame, and the system's for which it is.
 _FAILURES = (
@@ -152,9 +152,7 @@ class Output:
         if self.as_json:
             self.say(label, event="progress", done=done, total=total)
         else:
-            sys.stderr.write(
-                f"\r{label} {'━' * (_BAR_WIDTH * done // max(total, 1)):<{_BAR_WIDTH}} {done / max(total, 1):4.0%}"
-            )
+            sys.stderr.write(f"\r{label} {'━' * (_BAR * done // max(total, 1)):<{_BAR}} {done / max(total, 1):4.0%}")
             sys.stderr.flush()
 
 

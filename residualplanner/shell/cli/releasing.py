@@ -219,7 +219,7 @@ def run_synthesize(
                 output.fact("Would write", text, event="would-write", path=file)
                 rehearsal.say_rehearsed([], file, output)
                 return
-            people = _made(release, facts, made, output)
+            people = _made(release, facts, output, **made)
         with output.progress("writing the records"):
             people.save(file)
         _say_made(people, file, output)
@@ -253,7 +253,7 @@ def run_stages(
         staged = gates.measured(measure_in_stages, plan, records.records, output, **how)
         if found is None or len(found.entries) > before:
             say_charge(found, output)
-        _write(staged, folder, file, wanted, made, output)
+        _write(staged, folder, file, wanted, output, **made)
 
 
 def run_kept_stages(
@@ -265,22 +265,18 @@ def run_kept_stages(
         if dry_run:
             output.fact("Would write", f"{file}, and {sidecar_path(file)}", event="would-write", path=file)
             return
-        _write(staged, folder, file, wanted, made, output)
+        _write(staged, folder, file, wanted, output, **made)
 
 
-def _write(
-    staged: StagedRelease, folder: Path, file: Path, wanted: WantedOutput, made: dict[str, Any], output: Output
-) -> None:
+def _write(staged: StagedRelease, folder: Path, file: Path, wanted: WantedOutput, output: Output, **made: Any) -> None:
     output.fact("Guarantee", staged.noise.guarantee)
     with wanted.naming():
-        people = _made(staged, wanted.adjustments(staged.domain), made, output)
+        people = _made(staged, wanted.adjustments(staged.domain), output, **made)
     people.save(file)
     _say_made(people, file, output, f", and {folder} has all stages")
 
 
-def _made(
-    source: Release | StagedRelease, facts: Adjustments, made: dict[str, Any], output: Output
-) -> SyntheticRecords:
+def _made(source: Release | StagedRelease, facts: Adjustments, output: Output, **made: Any) -> SyntheticRecords:
     with output.progress("making the records") as progress:
         return synthesize(source, known=facts.known, impossible=facts.impossible, **made, progress=progress)
 

@@ -94,9 +94,7 @@ def where_text(path: Path, source: Path) -> str:
     return f", in the folder {path.resolve().parent}" if is_here else ""
 
 
-def spec_text(
-    domain: Domain, names: Iterable[str] | None = None, *, up_to: int = 2, max_cells: int | None = None
-) -> str:
+def spec_text(domain: Domain, names: Iterable[str] = (), *, up_to: int = 2, max_cells: int | None = None) -> str:
     """A spec with this domain, and defaults for all else; names that are not in the domain are still to be declared."""
     known = {attribute.name: attribute for attribute in domain.attributes}
     columns = [declared.Declared(name, known.get(name)) for name in names or known]
