@@ -1,7 +1,6 @@
 """One-file containers of a JSON header and plain arrays.
 
-Nothing is unpickled or compressed, and no stated size is used before it is compared with the file's own and with the
-limits below.
+Nothing is unpickled or compressed, and no stated size is used before it is compared with the file's own and limits.
 """
 
 import io

@@ -55,8 +55,7 @@ def declaration(array: Array, known: str | None = None) -> dict[str, Any]:
 def array_hash(array: Array) -> str:
     """The SHA-256 of the bytes of a contiguous array: 64 hexadecimal digits.
 
-    Of an array of more than one block it is the SHA-256 of the SHA-256s of its blocks, one after the other, so that all
-    processors can compare it at once.
+    Of more than one block it is the SHA-256 of those of the blocks, so that all processors can compare it at once.
     """
     view = memoryview(array.reshape(-1).view(np.uint8).data)
     if len(view) <= BLOCK:

@@ -1,7 +1,6 @@
 """Discrete Gaussian noise, exact in distribution, from the operating system's random bits.
 
-Floats propose, and decide only what no rounding can change; exact arithmetic decides the rest.  docs/exact-noise.md has
-the method and its proof.
+Floats propose, and decide only what no rounding can change; exact arithmetic decides the rest: docs/exact-noise.md.
 """
 
 from residualplanner.gate.discrete_gaussian.bits import ByteSource, InsecureTestBits, NoiseError, OperatingSystemBits

@@ -138,8 +138,7 @@ def after_failed_creation(path: Path) -> str:
 def append_line(handle: int, content: bytes, line: bytes) -> None:
     """Write ``line`` after the content of a locked file and force it to the disk: then the line is permanent.
 
-    If the system refuses to write all of it (OSError), the part that is written is removed again; BudgetError where the
-    file would become too large.
+    If the system refuses to write all of it (OSError), what is written is removed again; BudgetError if it is too much.
     """
     if len(content) + len(line) > lines.SIZE_LIMIT:
         raise BudgetError(f"the ledger is full: a file of {lines.SIZE_LIMIT:,} bytes; begin another with what is left")
@@ -181,8 +180,7 @@ def create_file(path: Path, line: bytes) -> None:
     """Make a new file of one line, forced to the disk: nobody sees it without that line.
 
     A killed process leaves no file, and perhaps a hidden ``.NAME.XXXXXXXX.partial`` beside it; on a disk without hard
-    links, perhaps a file without a complete line.  FileExistsError where the path exists already, OSError where it
-    cannot be made or locked.
+    links, perhaps a file without a complete line.  FileExistsError where the path exists, OSError where this fails.
     """
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, "it exists already", str(path))

@@ -79,8 +79,7 @@ def source_of(data: Any, domain: Domain, contributions: Contributions, watch: Ta
     """The records of a CSV file whose header has been checked; its lines are when they are counted.
 
     DataError where there is no such file, no header, or one without the domain's columns.  Whoever counts gets one
-    where lines are not records, and an attribute's rule for unknown values is "error", or newlines in values are
-    allowed.
+    where lines are not records, and an attribute's rule for unknown values is "error", or values may have newlines.
     """
     file, found = _opened(data)
     used, names = separators(found), names_of_columns(domain, contributions)

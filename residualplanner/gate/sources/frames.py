@@ -171,8 +171,7 @@ FolderFile = tuple[Path, tuple[tuple[str, str | None], ...]]
 def frame_of(data: Any) -> Frame:
     """The records of a frame, of a Parquet file, of one of a statistics package, or of a folder of Parquet files.
 
-    DataError where there is no such file, or its name ends in none of those that are read; or the folder holds anything
-    but Parquet files.
+    DataError where there is no such file, or its name ends otherwise; or the folder holds anything but Parquet files.
     """
     if not isinstance(data, str | Path):
         make = maker_of(data)

@@ -33,8 +33,7 @@ def open_source(
 ) -> Source:
     """Open confidential data for counting, and refuse what can be refused before that.
 
-    Names, types and shapes are read, and nothing of the records: what they hold decides nothing before they are
-    counted.
+    Names, types and shapes are read, and nothing of the records: what they hold decides nothing before that.
 
     Columns are matched by name; other columns and the order of columns do not matter.  All the domain's columns are
     read and checked, whatever the tables, so a table is the same in every workload.
