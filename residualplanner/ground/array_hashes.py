@@ -21,7 +21,6 @@ ENTRY_LIMIT = 2**31
 DTYPES = frozenset(("|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u2", "<u4", "<u8", "<f4", "<f8"))
 ARRAY_NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*", re.ASCII)
 NONE_KNOWN: Mapping[str, str] = MappingProxyType({})
-_CHUNK = 2**20
 #: Arrays of more bytes are hashed in blocks of so many.
 BLOCK = 2**26
 #: Times of files are no finer than this on any file system in use: FAT's are even numbers of seconds.
@@ -57,20 +56,19 @@ def array_hash(array: Array) -> str:
 
     Of more than one block it is the SHA-256 of those of the blocks, so that all processors can compare it at once.
     """
-    view = memoryview(array.reshape(-1).view(np.uint8).data)
-    if len(view) <= BLOCK:
-        return hashlib.sha256(view).hexdigest()
-    blocks = (view[start : start + BLOCK] for start in range(0, len(view), BLOCK))
+    blocks = [*pieces(array, BLOCK)]
+    if len(blocks) < 2:
+        return hashlib.sha256(*blocks).hexdigest()
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         digests = threads.map(lambda block: hashlib.sha256(block).digest(), blocks)  # threads run meanwhile
         return hashlib.sha256(b"".join(digests)).hexdigest()
 
 
-def pieces(array: Array) -> Iterator[memoryview]:
-    """The bytes of a contiguous array, a chunk at a time."""
+def pieces(array: Array, size: int = 2**20) -> Iterator[memoryview]:
+    """The bytes of a contiguous array, so many at a time."""
     view = memoryview(array.reshape(-1).view(np.uint8).data)
-    for start in range(0, len(view), _CHUNK):
-        yield view[start : start + _CHUNK]
+    for start in range(0, len(view), size):
+        yield view[start : start + size]
 
 
 class FileState(NamedTuple):

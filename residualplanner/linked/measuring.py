@@ -16,11 +16,9 @@ from residualplanner.gate.measurement.counting import count_tables
 from residualplanner.gate.measurement.measure import Noise, noise_named, require_noise
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
-from residualplanner.gate.sources.limited_records import LimitedRecords
 from residualplanner.gate.sources.opening import engines
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import IntArray, require_type
-from residualplanner.ground.errors import DataError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.words import ChargeTime, count_text
 from residualplanner.linked.plan import LinkedPlan
@@ -155,22 +153,10 @@ def measure(
     what = f"{count_text(sum(len(own.workload) for own in plan.values()), 'table')} of {' and '.join(plan)}"
     bill = spending.Bill(cost, plan.sha256, what, plan.budget, plan.neighbors, again)
     bill.require_room(ledger)
-    _require_plain(plan, data)
     steps = _steps(plan, noises, data, ledger, bill, watched.report)
     if ledger is None and noise == "discrete":
         spending.warn_without_ledger()
     return spending.spend(steps, ledger=ledger, charge=charge, progress=watched)
-
-
-def _require_plain(plan: LinkedPlan, data: Mapping[str, object]) -> None:
-    """DomainError where there are no records for a table; DataError where they are limited already."""
-    plan.tables.require_mapping("data", data)
-    for name, each in data.items():
-        if isinstance(each, LimitedRecords):
-            raise DataError(
-                f"give the records of table {name!r} alone, without LimitedRecords: the plan says how many of a "
-                'unit count with neighbors="add-remove", and all do where records are replaced'
-            )
 
 
 def _steps(
@@ -181,9 +167,9 @@ def _steps(
     bill: spending.Bill,
     progress: Progress | None,
 ) -> spending.Steps[OpenedTables, _Counts, LinkedMeasurement]:
+    limited = limited_data(plan.tables, data, plan.notion)
     # of each table the one block of all its sets
     blocks = {name: next(iter(blocks_held(each.groups, each.family))) for name, each in noises.items()}
-    limited = limited_data(plan.tables, data, plan.notion)
     records = {name: each.record.of_run(ledger, limited[name], plan[name].neighbors) for name, each in noises.items()}
     reports = _reports(noises, progress)
 

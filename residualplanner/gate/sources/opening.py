@@ -56,7 +56,7 @@ def columns_of(data: object) -> tuple[object, ...]:
     """The names of the columns of records, none for a matrix of codes and for counts."""
     data = unlimited(data)
     form = _form_of(data)
-    return tuple(getattr(data, "columns", ()) if form in (_ENGINES, _COUNTS) else _module(form).names_of(data))
+    return tuple(_module(form).names_of(data) if form in (_CSV, _FRAMES) else getattr(data, "columns", ()))
 
 
 def engines() -> Any:

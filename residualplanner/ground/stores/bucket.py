@@ -233,7 +233,7 @@ def local_file(path: AnyPath) -> Iterator[Path]:
 def new_folder(path: AnyPath) -> Iterator[Path]:
     """A folder on a disk that appears at ``path`` when the block ends, whole or not at all.
 
-    In a bucket what has no ``manifest.json`` is no release, so it comes last.  FileExistsError where something is there.
+    In a bucket what has no ``manifest.json`` is no release, so it is last.  FileExistsError where something is there.
     """
     if isinstance(path, Path):
         with write_folder_atomically(path) as folder:

@@ -46,11 +46,11 @@ class Declared:
 
     def lines(self) -> list[str]:
         """The column's entry in a spec, below a comment with the note."""
-        if self.attribute is None:
-            words = ", ".join(f"{word} = {toml_text(text)}" for word, text in self.about.to_json().items())
-            notes = [*_comment(words), *_comment(self.note)]
-            return [*notes, f'{key_text(self.name)} = "{UNDECLARED}"']
-        return [*_comment(self.note), f"{key_text(self.name)} = {attribute_text(self.attribute)}"]
+        entry = f"{key_text(self.name)} = "
+        if self.attribute is not None:
+            return [*_comment(self.note), entry + attribute_text(self.attribute)]
+        words = ", ".join(f"{word} = {toml_text(text)}" for word, text in self.about.to_json().items())
+        return [*_comment(words), *_comment(self.note), f'{entry}"{UNDECLARED}"']
 
 
 def _of_values(name: str, meaning_of: Mapping[str, str]) -> Declared:
