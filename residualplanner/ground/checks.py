@@ -28,7 +28,6 @@ Steps = Callable[[int, int], None]
 Number = int | float | str | Fraction | Decimal
 #: Texts of numbers that no fraction is.
 _NUMBER_LIKE = re.compile(r"[-+]?(nan|inf(inity)?|[0-9]+/0+)", re.IGNORECASE)
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 Entry = TypeVar("Entry")
 
 
@@ -62,7 +61,7 @@ def require_integer(name: str, value: object, *, least: int = 1) -> int:
 
 def is_sha256(value: object) -> TypeGuard[str]:
     """Whether a value is 32 bytes, such as a SHA-256, as hexadecimal digits in lower case."""
-    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
 
 
 def entry_named(what: str, name: object, known: Mapping[str, Entry]) -> Entry:

@@ -12,7 +12,6 @@ _REMEDIES = {
     "measurement": "read it with the version that made it, since to measure again would spend the budget again",
     "release": "read it with the version that made it, or its tables, which are plain files, with any program",
 }
-_REMEDY = "read it with the version that made it"
 
 
 def require_version(number: Any, made_by: Any, *, kind: str, where: str = "") -> None:
@@ -29,4 +28,4 @@ def require_version(number: Any, made_by: Any, *, kind: str, where: str = "") ->
         raise FileFormatError(f"{where}{what}; update the package residualplanner")
     maker = f"version {made_by[:20]}, which was" if is_early else "a version"
     message = f"{where}format {str(number)[:9]} was written by {maker} before 1.0, and is no longer read"
-    raise FileFormatError(f"{message}; {_REMEDIES.get(kind, _REMEDY)}")
+    raise FileFormatError(f"{message}; {_REMEDIES.get(kind, 'read it with the version that made it')}")

@@ -38,8 +38,6 @@ ProfileName = Literal["default", "acs", "gls"]
 RoundingName = Literal["controlled", "sobol", "independent"]
 #: Up to this many tables are written to a file each where no format is given.
 MOST_FILES = 5_000
-_DIGITS = 6
-_SHORT_DIGITS, _SHORT_FRACTION = 12, 15
 _MOST_NAMES = 10
 
 
@@ -92,13 +90,13 @@ def short_text_down(value: Fraction) -> str:
         >>> [short_text_down(value) for value in (Fraction(1, 2), Fraction(1, 3), Fraction(10**9 + 7, 10**9 + 9))]
         ['0.5', '1/3', '0.999999998000']
     """
-    context = Context(prec=_SHORT_DIGITS, rounding=ROUND_FLOOR, Emax=10**6, Emin=-(10**6))
+    context = Context(prec=12, rounding=ROUND_FLOOR, Emax=10**6, Emin=-(10**6))
     short, fraction = context.divide(Decimal(value.numerator), Decimal(value.denominator)), str(value)
-    return fraction if len(fraction) <= _SHORT_FRACTION and Fraction(short) != value else str(short)
+    return fraction if len(fraction) <= 15 and Fraction(short) != value else str(short)
 
 
 def _decimal_text(value: Fraction, rounding: str) -> str:
-    context = Context(prec=_DIGITS, rounding=rounding, Emax=10**6, Emin=-(10**6))
+    context = Context(prec=6, rounding=rounding, Emax=10**6, Emin=-(10**6))
     number = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
     return f"{number:f}" if Decimal("1e-6") <= number < Decimal("1e15") else str(number)
 

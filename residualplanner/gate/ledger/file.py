@@ -17,7 +17,6 @@ from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.locks import locked
 from residualplanner.ground.words import NOT_CHARGED, charged_text, decimal_text_up
 
-_CHUNK = 2**20
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows writes line feeds as they are only if it is told to
 #: What the system says of a disk that holds no hard links; the last is what Windows says.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
@@ -168,7 +167,7 @@ def locked_file(path: Path, *, exclusive: bool) -> Iterator[tuple[int, bytes]]:
                 raise OSError(errno.EBUSY, "it was replaced while it was being opened; try again", str(path))
             content = bytearray()  # all of the file, or a byte more than the largest may have
             while len(content) <= lines.SIZE_LIMIT and (
-                piece := os.read(handle, min(_CHUNK, lines.SIZE_LIMIT + 1 - len(content)))
+                piece := os.read(handle, min(2**20, lines.SIZE_LIMIT + 1 - len(content)))
             ):
                 content += piece
             yield handle, bytes(content)

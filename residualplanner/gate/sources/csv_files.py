@@ -53,8 +53,6 @@ PIECE = 2**20
 #: How many bytes a record may have, its newline included.
 LONGEST = 2**24
 _QUOTE, _COMMA, _RETURN, _NEWLINE = b'",\r\n'
-#: What replaces the rest of a record that is too long: a misplaced quote, whatever follows.
-_TOO_LONG = b'x"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +220,7 @@ def pieces_of_records(file: IO[bytes], *, newlines_in_values: bool) -> Iterator[
         elif len(rest) > LONGEST:
             if newlines_in_values:
                 raise DataError(_UNCLOSED)
-            rest = _TOO_LONG
+            rest = b'x"'  # a misplaced quote, whatever follows
     if rest:
         rest += b"\n"
         if _after_last_record(rest, newlines_in_values=newlines_in_values) == 0:

@@ -19,7 +19,6 @@ from residualplanner.ground.atomic import force_name
 from residualplanner.ground.errors import MissingExtraError, ResourceError, StoreError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(\.[a-z0-9_-]+)*(/[a-z0-9][a-z0-9_-]*(\.[a-z0-9_-]+)*)*", re.ASCII)
-_LONGEST = 200
 #: Where objects stand for a moment that only try the store.
 PROBES = "probes/"
 #: Where a folder has objects before they have a name; no object's name starts so.
@@ -30,7 +29,7 @@ _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 
 def require_name(name: str) -> str:
     """Return ``name``, or raise ValueError unless it is one that every store holds, which leads out of none."""
-    if not _NAME.fullmatch(name) or len(name) > _LONGEST:
+    if not _NAME.fullmatch(name) or len(name) > 200:
         raise ValueError(f"names of objects are lower-case words joined by dots and slashes, got {name[:40]!r}")
     return name
 

@@ -31,7 +31,6 @@ _MONTH, _YEAR = re.compile("[0-9]{4}-[0-9]{2}"), re.compile("[0-9]{4}")
 _TRUTH = {"true": True, "false": False}
 #: The types of columns of numbers that are not all integers, as dictionaries call them.
 _NUMBER_TYPE = re.compile(r"num(ber|eric)?|float[0-9]*|double|real|decimal|continuous", re.IGNORECASE)
-_NOTHING = About()
 NO_VALUE = "no value in the dictionary"
 
 
@@ -42,7 +41,7 @@ class Declared:
     name: str
     attribute: Attribute | None  # None where its values are still to be declared
     note: str = ""  # what is known in place of values
-    about: About = _NOTHING
+    about: About = About()  # noqa: RUF009 - frozen
 
     def lines(self) -> list[str]:
         """The column's entry in a spec, below a comment with the note."""
@@ -218,7 +217,6 @@ _MISSING = re.compile(
     r"blank|refused|n/?a)\b",
     re.IGNORECASE,
 )
-_WIDE = ("type", "min", "max", "values", "bins", "size")
 _RANGE = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*(?:-|–|\.\.|to)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
 
 Row = dict[str, str]
@@ -230,7 +228,7 @@ def read_dictionary(path: Path) -> list[Declared]:
     header = next(rows, (1, {}))[1]
     if "name" in header and "value" in header:
         return _long(path, rows)
-    if "name" in header and any(word in header for word in _WIDE):
+    if "name" in header and any(word in header for word in ("type", "min", "max", "values", "bins", "size")):
         return [_wide(path, number, row) for number, row in rows]
     raise FileFormatError(
         f"{path}: a data dictionary needs a first line that names its columns: variable and value, or variable and "

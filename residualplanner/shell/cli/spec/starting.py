@@ -25,7 +25,6 @@ _WEIGHT = '# weight = { column = "hours", maximum = 60, unit = "0.5", above = "c
 TO_FILL_IN = """\
 # Write the values of each column in place of "?", and remove the columns that are not to be published.
 """
-_NO_LEDGER = '# ledger = { file = "people.ledger",'
 
 
 class StartingSpec(NamedTuple):
@@ -43,7 +42,7 @@ def _template() -> str:
 
 def with_ledger(text: str, name: str) -> str:
     """The text of a spec with a ledger in a file of this name."""
-    return text.replace(_NO_LEDGER, f"ledger = {{ file = {declared.string_text(name)},")
+    return text.replace('# ledger = { file = "people.ledger",', f"ledger = {{ file = {declared.string_text(name)},")
 
 
 def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool = False) -> StartingSpec:

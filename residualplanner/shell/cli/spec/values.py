@@ -135,13 +135,12 @@ def _rule(value: Any) -> Any:
 
 
 Rule = Annotated[Label | Into, PlainValidator(_rule)]
-_WEIGHTS = ["cells", "equal", "sqrt"]
 
 
 def _loss(value: Any) -> SumOfVariances | MaxVariance:
     if isinstance(value, str) and value in ("sum", "max"):
         return SumOfVariances() if value == "sum" else MaxVariance()
-    if isinstance(value, dict) and set(value) == {"sum"} and value["sum"] in _WEIGHTS:
+    if isinstance(value, dict) and set(value) == {"sum"} and value["sum"] in ["cells", "equal", "sqrt"]:
         return SumOfVariances(value["sum"])
     raise unlike('expected "sum", "max" or { sum = "equal" } (or "cells" or "sqrt")', value)
 
