@@ -299,13 +299,11 @@ def _codes_of_counts(target: Attribute, most: int, *, may_be_zero: bool) -> IntA
     return codes
 
 
-_RULES: dict[str, type[DerivedColumn]] = {rule.kind: rule for rule in (CountOf, AnyOf, SumOf, ValueOf)}
-
-
 def rule_from_json(stated: Any) -> DerivedColumn:
     """Undo `DerivedColumn.to_json`; FileFormatError where it is not that."""
+    rules: dict[str, type[DerivedColumn]] = {rule.kind: rule for rule in (CountOf, AnyOf, SumOf, ValueOf)}
     try:
         given = dict(stated)
-        return _RULES[given.pop("kind")](**given)
+        return rules[given.pop("kind")](**given)
     except (KeyError, TypeError, ValueError):
         raise FileFormatError("a column must be computed by one of the rules count, any, sum and value") from None

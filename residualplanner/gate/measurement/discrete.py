@@ -195,6 +195,5 @@ def exact_noise(plan: Plan, source: ByteSource | None = None) -> ExactNoise:
     counting.require_size(groups)
     precision, cost = exact.exact_price(plan)
     divisors = exact.lattice_divisors(groups, precision, plan.neighbors, plan.domain.denominator)
-    return ExactNoise(
-        plan, groups, counting.parents(plan.closure), precision, divisors, cost, source or OperatingSystemBits()
-    )
+    family = counting.parents(plan.closure)
+    return ExactNoise(plan, groups, family, precision, divisors, cost, source or OperatingSystemBits())

@@ -25,8 +25,6 @@ from residualplanner.method.privacy import Neighbors, PrivacyClaim
 if TYPE_CHECKING:
     from residualplanner.gate.ledger import Ledger
 
-Kind = Literal["discrete", "gaussian"]
-
 _VERSION = re.compile(r"(?=.{1,50}\Z)[0-9]+(\.[0-9A-Za-z+]+)+", re.ASCII)
 _CONTRADICTION = f"what a measurement says about its noise contradicts itself; {GET_IT_BACK}"
 
@@ -61,7 +59,7 @@ class NoiseRecord:
             kept are said there; none for one.
     """
 
-    kind: Kind = "gaussian"
+    kind: Literal["discrete", "gaussian"] = "gaussian"
     seed: int | None = None
     bits: str = OperatingSystemBits.mark
     pcost: Fraction | None = None

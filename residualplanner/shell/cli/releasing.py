@@ -192,9 +192,7 @@ def run_release(
             plan = make_plan(spec, output, is_written=True, memory=memory)
         until = f", until {folder} holds them"
         answers = gates.Measure(plan, records, measured, ledger, measuring, output, until=until)
-        tables = WriteTables(
-            plan, lambda: reconstruct(answers.done), folder, wanted, adjustments, output, measured=measured
-        )
+        tables = WriteTables(plan, lambda: reconstruct(answers.done), folder, wanted, adjustments, output, measured)
         _carry_out([answers, tables], output, dry_run=dry_run)
 
 
