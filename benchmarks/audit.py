@@ -44,7 +44,8 @@ from benchmarks.auditing import (
     table_scores,
 )
 from benchmarks.coverage import is_right, total_missed
-from residualplanner.gate.discrete_gaussian import OperatingSystemBits, Scales, draw_flat
+from residualplanner.gate.discrete_gaussian import OperatingSystemBits, draw_flat
+from residualplanner.gate.discrete_gaussian.envelope import Scales
 
 #: Of the time of a draw and its size, at most; above it a warning is printed.
 RANK_CORRELATION = 0.02

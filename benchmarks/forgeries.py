@@ -30,7 +30,6 @@ import pandas as pd
 import residualplanner as rp
 from residualplanner.ground.archive import read_archive, write_archive
 from residualplanner.ground.array_hashes import content_hash
-from residualplanner.ground.format_version import FORMAT_VERSION
 from residualplanner.shell.verifier import verify
 
 DOMAIN = rp.Domain({"age": rp.Bins([0, 18, 35, 50, 65]), "sex": ["F", "M"], "region": ["a", "b", "c"]})
@@ -83,7 +82,7 @@ class Forged:
             self.tables = [row["file"] for row in csv.DictReader(file)]
 
     def _read(self, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        content, arrays = read_archive(self.folder / f"release.{kind}", kind=kind, version=FORMAT_VERSION)
+        content, arrays = read_archive(self.folder / f"release.{kind}", kind=kind)
         return content, {name: array.copy() for name, array in arrays.items()}
 
     def seal(self) -> None:
@@ -100,7 +99,7 @@ class Forged:
         ):
             path = self.folder / f"release.{kind}"
             path.unlink()
-            write_archive(path, kind=kind, version=FORMAT_VERSION, header=header, arrays=arrays)
+            write_archive(path, kind=kind, header=header, arrays=arrays)
         (self.folder / "metadata.json").write_text(json.dumps(self.metadata, indent=1) + "\n")
         self.rehash()
 
@@ -325,7 +324,7 @@ def plan_of_another(forged: Forged) -> None:
     forged.seal()
     path = forged.folder / "release.measurement"
     path.unlink()
-    write_archive(path, kind="measurement", version=FORMAT_VERSION, header=header, arrays=arrays)
+    write_archive(path, kind="measurement", header=header, arrays=arrays)
     forged.rehash()
 
 

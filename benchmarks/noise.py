@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import residualplanner as rp
-from residualplanner.gate.discrete_gaussian import OperatingSystemBits, Scales, draw_flat
+from residualplanner.gate.discrete_gaussian import OperatingSystemBits, draw_flat
+from residualplanner.gate.discrete_gaussian.envelope import Scales
 
 SIZES = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
 RECORDS = 48_842

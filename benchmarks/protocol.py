@@ -25,7 +25,8 @@ from typing import Any
 
 from benchmarks.protocol_world import MemoryStore, World
 from benchmarks.s3_server import s3_server
-from residualplanner.ground.stores import Folder, ObjectStore
+from residualplanner.ground.stores import ObjectStore
+from residualplanner.ground.stores.object_store import Folder
 
 MakeStore = Callable[[int], ObjectStore]
 

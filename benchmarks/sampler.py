@@ -27,7 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residualplanner.gate.discrete_gaussian import OperatingSystemBits, Scales, draw_flat
+from residualplanner.gate.discrete_gaussian import OperatingSystemBits, draw_flat
+from residualplanner.gate.discrete_gaussian.envelope import Scales
 
 GAMMAS = (1, 10, 10**3, 10**6, 10**9)
 TESTS = Path(__file__).parents[1] / "tests" / "gate" / "discrete_gaussian"

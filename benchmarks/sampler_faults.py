@@ -33,7 +33,8 @@ class Fault(NamedTuple):
 
 
 _BY_FILE = {
-    "scales.py": [  # the scales, and the law
+    "envelope.py": [
+        # the scales, and the law
         ("variance 1 percent low", "-0.5 / ratios", "-0.505 / ratios"),
         ("variance 1e-6 low", "-0.5 / ratios", "-0.5000005 / ratios"),
         ("kappa wrong by 2", "-0.5 / ratios", "-1.0 / ratios"),
@@ -45,8 +46,7 @@ _BY_FILE = {
         ("tiny scales let through", "SMALLEST_EXPONENT = -60", "SMALLEST_EXPONENT = -61"),
         ("zero let through", "if not numerators[number] <<", "if numerators[number] < 0 and not numerators[number] <<"),
         ("large level one doubling low", ".bit_length() - 6\n", ".bit_length() - 7\n"),
-    ],
-    "envelope.py": [  # the heights of blocks and tails
+        # the heights of blocks and tails
         ("block bound at the wrong end", "max(q, -q - 1) for q", "max(q + 1, -q) for q"),
         ("negative blocks bounded by |q|", "else max(q, -q - 1) for q", "else abs(q) for q"),
         ("single integers bounded as blocks", "[abs(q) if table", "[max(q, -q - 1) if table"),

@@ -9,7 +9,6 @@ from residualplanner.gate.discrete_gaussian import (
     InsecureTestBits,
     NoiseError,
     OperatingSystemBits,
-    Scales,
     attempts,
     batches,
     bits,
@@ -19,6 +18,7 @@ from residualplanner.gate.discrete_gaussian import (
     exponential_choices,
 )
 from residualplanner.gate.discrete_gaussian.bits import CheckedBits
+from residualplanner.gate.discrete_gaussian.envelope import Scales
 from residualplanner.gate.ledger import file
 from residualplanner.gate.ledger.lines import LedgerStage
 from residualplanner.gate.measurement import (
@@ -47,7 +47,8 @@ from residualplanner.gate.sources import (
 )
 from residualplanner.ground import archive, array_hashes, atomic, checks, locks, margins
 from residualplanner.ground.json import parse_json
-from residualplanner.ground.stores import Bucket, Folder, object_store, open_store, require_create_if_absent
+from residualplanner.ground.stores import Bucket, object_store, open_store
+from residualplanner.ground.stores.object_store import Folder, require_create_if_absent
 from residualplanner.linked import measuring as linked_measuring
 from residualplanner.linked import reading as linked_reading
 from residualplanner.method.domain.families import MISSING, UNKNOWN

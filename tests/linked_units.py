@@ -143,5 +143,5 @@ def changed(draw: random.Random, units):
 def measured_with_bits(plan, data, source):
     """`linked.measure` with discrete noise from any source of bytes."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(linked_measuring, "exact_noise", lambda own: discrete.exact_noise(own, source))
+        patched.setattr(linked_measuring, "noise_named", lambda _noise, own, _seed: discrete.exact_noise(own, source))
         return linked.measure(plan, data)

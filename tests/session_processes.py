@@ -140,7 +140,11 @@ def _spend(path: Path, costs: list[Fraction], number: int, start: tuple[int, int
             is_measured = True
         except rp.errors.BudgetError:
             is_measured = False
-        told = {"who": number, "is_measured": is_measured, "cost": str(require_measurable(plan))}
+        told = {
+            "who": number,
+            "is_measured": is_measured,
+            "cost": str(require_measurable(plan, ledger=None, again=False)),
+        }
         os.write(done[1], json.dumps(told).encode() + b"\n")
         time.sleep(0.02)  # longer than a process waits for a core, so that both take turns
 

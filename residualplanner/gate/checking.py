@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _CONFIDENTIAL = "Confidential: this shows values of records and exact counts.  It cost nothing; do not publish it."
-#: How many values of a column are shown.
-_SHOWN = 5
-#: What becomes of records.
 REFUSED, DROPPED, LAST = "refused", "left out of every table", "come last"
 _RULES = {"unknown": "value outside the schema", "missing": "missing value"}
 _YEARS = "the column holds years as numbers, and the schema wants dates; declare integers, as labels=range(1984, 1989)"
@@ -258,7 +255,7 @@ def _remedy(domain: Domain, position: int, word: str) -> str:
 
 
 def _shown(offenders: Offenders) -> tuple[tuple[str, int], ...]:
-    return tuple((text[:80], number) for (text, _), number in offenders.values.most_common(_SHOWN))
+    return tuple((text[:80], number) for (text, _), number in offenders.values.most_common(5))
 
 
 def _hint(attribute: Attribute, offenders: Offenders) -> str:

@@ -13,23 +13,13 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Generic, Literal, ParamSpec, TypeVar
 
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground import errors
 from residualplanner.ground.checks import value_text
-from residualplanner.ground.words import (
-    CHARGE_UNKNOWN,
-    NOT_CHARGED,
-    TEXT_LIMIT,
-    ChargeTime,
-    charged_text,
-    count_text,
-    suggestion,
-)
-from residualplanner.method.plan.files import plan_hash
-from residualplanner.method.plan.plan import Plan
+from residualplanner.ground.words import CHARGE_UNKNOWN, NOT_CHARGED, TEXT_LIMIT, ChargeTime, charged_text, suggestion
 from residualplanner.method.privacy import Budget, Neighbors, claim_of_budget
 
 if TYPE_CHECKING:
@@ -50,18 +40,13 @@ class WatchedProgress:
     def __init__(self, progress: Progress | None) -> None:
         if progress is not None and not callable(progress):
             raise errors.ArgumentError(f"progress must be a function of two numbers, got {value_text(progress)}")
-        self._progress = progress
         self.raised: BaseException | None = None
+        #: the function to call; None where no progress is reported
+        self.report: Progress | None = None if progress is None else partial(self._call, progress)
 
-    @property
-    def report(self) -> Progress | None:
-        """The function to call; None where no progress is reported."""
-        return None if self._progress is None else self._call
-
-    def _call(self, done: int, total: int) -> None:
-        assert self._progress is not None
+    def _call(self, progress: Progress, done: int, total: int) -> None:
         try:
-            self._progress(done, total)
+            progress(done, total)
         except BaseException as error:
             self.raised = error
             raise
@@ -201,10 +186,7 @@ def without_history(error: BaseException) -> BaseException:
 
 @cache
 def warn_without_ledger() -> None:
-    """Say that nothing adds up what is spent: once in a process, at the line that called the gate.
-
-    It is called by functions below an `entrance`.
-    """
+    """Say that nothing adds up what is spent: once in a process, at the line that called the gate, an `entrance`."""
     message = (
         "nothing keeps count: these records are measured without a ledger; write Session(records, budget=...), or "
         "ledger=Ledger.open(path); where there is nothing to count, ledger=Ledger.unlimited(reason)"
@@ -248,9 +230,3 @@ class Bill:
             label=f"{self.what}, planned for {statement}"[:TEXT_LIMIT],
             again=self.again,
         )
-
-
-def bill_of_plan(plan: Plan, cost: Fraction, *, purpose: str = "", again: bool = False) -> Bill:
-    """The bill for measuring a plan at this exact cost; ``purpose`` is what the entry's label starts with."""
-    what = f"{purpose}{count_text(len(plan.workload), 'table')}"
-    return Bill(cost, plan_hash(plan), what, plan.budget, plan.neighbors, again)

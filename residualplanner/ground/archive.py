@@ -1,7 +1,6 @@
 """One-file containers of a JSON header and plain arrays.
 
-Nothing is unpickled or compressed, and no stated size is used before it is compared with the file's own and with the
-limits below.
+Nothing is unpickled or compressed, and no stated size is used before it is compared with the file's own and limits.
 """
 
 import io
@@ -23,13 +22,11 @@ from residualplanner.ground import array_hashes as hashing
 from residualplanner.ground.atomic import PathLike, write_atomically
 from residualplanner.ground.checks import frozen, has_shape, open_regular, require_path
 from residualplanner.ground.errors import FileFormatError
-from residualplanner.ground.format_version import require_version
+from residualplanner.ground.format_version import FORMAT_VERSION, require_version
 from residualplanner.ground.json import NEST_LIMIT, VALUE_LIMIT, is_small, json_text, parse_json
 from residualplanner.ground.version import __version__
 
-#: The longest header, in bytes.
 HEADER_LIMIT = 2**25
-#: How many arrays a file may hold.
 ARRAY_LIMIT = 4096
 #: The longest header that NumPy writes before the numbers of an array, in bytes.
 _NPY_HEADER_LIMIT = 10_000
@@ -41,7 +38,6 @@ _ALIGNMENT, _PADDING_FIELD = 8, 0x5250
 
 _DAMAGED = "this is not a residualplanner file, or it is damaged; write it again"
 _FIELDS = {"format": str, "version": int, "package_version": lambda _: True, "content": dict, "arrays": dict}
-#: What the header says of an array.
 _DECLARED = {"dtype": lambda word: isinstance(word, str) and word in hashing.DTYPES, "shape": [int], "sha256": str}
 _UNREADABLE = (
     zipfile.BadZipFile,
@@ -56,32 +52,28 @@ _UNREADABLE = (
 )
 
 
-def write_archive(
-    path: Any, *, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, hashing.Array]
-) -> None:
+def write_archive(path: Any, *, kind: str, header: Mapping[str, Any], arrays: Mapping[str, hashing.Array]) -> None:
     """Write a header of JSON values, and arrays of numbers or truth values, to one file, whole or not at all.
 
-    Equal content gives equal bytes.  Names of arrays are lower-case words, possibly joined by "/"; a ``version``, of
-    this ``kind`` of file, is at least 1.
-
-    ValueError where the header is not JSON, a name or an array's type cannot be stored, or a limit is exceeded.
+    Equal content gives equal bytes.  Names of arrays are lower-case words, possibly joined by "/".  ValueError where
+    the header is not JSON, a name or an array's type cannot be stored, or a limit is exceeded.
     """
     if not hasattr(path, "writing"):
         require_path(f"{kind}.save", path, f'{kind}.save("people.{kind}")')
-    write = archive_pieces(kind=kind, version=version, header=header, arrays=arrays)
+    write = archive_pieces(kind=kind, header=header, arrays=arrays)
     with write_atomically(path) as file:
         write(file)
 
 
 def archive_pieces(
-    *, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, hashing.Array]
+    *, kind: str, header: Mapping[str, Any], arrays: Mapping[str, hashing.Array]
 ) -> Callable[[IO[bytes]], None]:
     """A function that writes the bytes of `write_archive` to an open file; arguments and ValueError as there."""
     stored = {name: hashing.storable(name, array) for name, array in arrays.items()}
     if len(stored) > ARRAY_LIMIT:
         raise ValueError(f"too large: {len(stored):,} arrays, the limit is {ARRAY_LIMIT:,}")
     declared = {name: hashing.declaration(array) for name, array in stored.items()}
-    about = {"format": f"residualplanner/{kind}", "version": version, "package_version": __version__}
+    about = {"format": f"residualplanner/{kind}", "version": FORMAT_VERSION, "package_version": __version__}
     text = json_text({**about, "content": dict(header), "arrays": declared})
     if len(text) > HEADER_LIMIT:
         raise ValueError(f"too large: a header of {len(text):,} bytes, the limit is {HEADER_LIMIT:,}")
@@ -102,16 +94,13 @@ def archive_pieces(
     return write
 
 
-def read_archive(path: PathLike, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, hashing.Array]]:
-    """Read what `write_archive` wrote: the header, and the arrays, read-only.
-
-    FileFormatError where the file is of another kind or version, truncated, altered, or too large.
-    """
-    return open_archive(path, kind=kind, version=version)[:2]
+def read_archive(path: PathLike, *, kind: str) -> tuple[dict[str, Any], dict[str, hashing.Array]]:
+    """The header and the arrays of a file; FileFormatError where it is not just what `write_archive` wrote."""
+    return open_archive(path, kind=kind)[:2]
 
 
 def open_archive(
-    path: PathLike, *, kind: str, version: int, mapped: bool = False, verified: hashing.VerifiedFile | None = None
+    path: PathLike, *, kind: str, mapped: bool = False, verified: hashing.VerifiedFile | None = None
 ) -> tuple[dict[str, Any], dict[str, hashing.Array], hashing.VerifiedFile]:
     """As `read_archive`, and what makes it unnecessary to compare the hashes of this file again.
 
@@ -126,8 +115,10 @@ def open_archive(
         state = hashing.state_of(os.fstat(file.fileno()))
         known = verified.hashes if verified is not None and state == verified.state else {}
         try:
-            content, arrays, hashes = _content(file, state.size, kind, version, known, is_mapped=mapped)
-            is_sure = hashing.is_settled(state, now) and hashing.state_of(os.fstat(file.fileno())) == state
+            content, arrays, hashes = _content(file, state.size, kind, known, is_mapped=mapped)
+            # so that a change from now on gets other times
+            is_settled = max(state.modified_ns, state.changed_ns) + hashing.TIME_STEP < now
+            is_sure = is_settled and hashing.state_of(os.fstat(file.fileno())) == state
             return content, arrays, hashing.VerifiedFile(Path(path).absolute(), state if is_sure else None, hashes)
         except FileFormatError as refusal:
             raise FileFormatError(f"{os.fspath(path)}: {refusal}") from None
@@ -135,10 +126,10 @@ def open_archive(
             raise FileFormatError(f"{os.fspath(path)}: {_other_words(path, kind)}") from None
 
 
-def parse_archive(content: bytes, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, hashing.Array]]:
+def parse_archive(content: bytes, *, kind: str) -> tuple[dict[str, Any], dict[str, hashing.Array]]:
     """As `read_archive`, from the bytes of a file."""
     try:
-        return _content(io.BytesIO(content), len(content), kind, version)[:2]
+        return _content(io.BytesIO(content), len(content), kind)[:2]
     except FileFormatError:
         raise
     except _UNREADABLE:
@@ -146,21 +137,18 @@ def parse_archive(content: bytes, *, kind: str, version: int) -> tuple[dict[str,
 
 
 def _content(
-    file: IO[bytes],
-    size: int,
-    kind: str,
-    version: int,
-    known: Mapping[str, str] = hashing.NONE_KNOWN,
-    *,
-    is_mapped: bool = False,
+    file: IO[bytes], size: int, kind: str, known: Mapping[str, str] = hashing.NONE_KNOWN, *, is_mapped: bool = False
 ) -> tuple[dict[str, Any], dict[str, hashing.Array], dict[str, str]]:
     """The header, the arrays and their hashes of an open file; hashes that are ``known`` are not computed."""
     with zipfile.ZipFile(file) as archive:
         members = _members(archive, size)
-        whole = _header(archive, members, kind=kind, version=version)
+        whole = _header(archive, members, kind)
         said = whole["arrays"]
         disk = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if is_mapped else None
-        arrays = {name: _array_of_member(archive, members, name, said[name], disk, known.get(name)) for name in said}
+        arrays = {
+            name: _array_of_member(archive, members[f"{name}.npy"], name, about, disk, known.get(name))
+            for name, about in said.items()
+        }
     return whole["content"], arrays, {name: about["sha256"] for name, about in said.items()}
 
 
@@ -178,30 +166,28 @@ def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
     return members
 
 
-def _header(
-    archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], *, kind: str, version: int
-) -> dict[str, Any]:
+def _header(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], kind: str) -> dict[str, Any]:
     """The header, after every check that needs no array."""
     info = members.get("header.json")
     if info is None or info.file_size > HEADER_LIMIT:
         raise FileFormatError(f"it has no header.json of at most {HEADER_LIMIT:,} bytes: not a residualplanner file")
     whole: Any = parse_json(archive.read(info).decode("utf-8"))
-    _require_kind(whole if isinstance(whole, dict) else {}, kind=kind, version=version)
+    _require_kind(whole if isinstance(whole, dict) else {}, kind)
     if not has_shape(whole, _FIELDS) or members.keys() != {"header.json", *(f"{name}.npy" for name in whole["arrays"])}:
         message = "its header has other fields, or names other arrays, than it should; write the file again"
         raise FileFormatError(message)
     return dict(whole)
 
 
-def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
-    found, number = whole.get("format"), whole.get("version")
+def _require_kind(whole: Mapping[str, Any], kind: str) -> None:
+    found = whole.get("format")
     if not isinstance(found, str) or not found.startswith("residualplanner/"):
         raise FileFormatError("this is not a residualplanner file")
     if found != f"residualplanner/{kind}":
         other = found.removeprefix("residualplanner/")[:40]
         reader = f", or read this one with load_{other}" if other in ("plan", "measurement") else ""
         raise FileFormatError(f"this file holds a {other!r}, not a {kind!r}; name the {kind} file instead{reader}")
-    require_version(number, whole.get("package_version"), kind=kind, reads=version)
+    require_version(whole.get("version"), whole.get("package_version"), kind=kind)
 
 
 def _other_words(path: PathLike, kind: str) -> str:
@@ -231,16 +217,10 @@ def _new_member(archive: zipfile.ZipFile, name: str, size: int) -> IO[bytes]:
 
 
 def _array_of_member(
-    archive: zipfile.ZipFile,
-    members: Mapping[str, zipfile.ZipInfo],
-    name: str,
-    stated: object,
-    disk: mmap.mmap | None,
-    known: str | None,
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, stated: Any, disk: mmap.mmap | None, known: str | None
 ) -> hashing.Array:
     """One array, read-only, when its size, type, shape and hash, which may be ``known``, are those of the header."""
     dtype, shape, digest = _declared(name, stated)
-    info = members[f"{name}.npy"]
     size = math.prod(shape) * dtype.itemsize
     refusal = FileFormatError(f"array {name!r} is not what its header says; write the file again")
     # NumPy writes a header before the numbers, of a bounded size; nothing is allocated before the sizes fit.
@@ -281,9 +261,8 @@ def _npy_header(member: IO[bytes]) -> object:
         return None  # Python's parser raises all of these, MemoryError for too deep a literal
 
 
-def _declared(name: str, stated: object) -> tuple[np.dtype[Any], tuple[int, ...], str]:
+def _declared(name: str, about: Any) -> tuple[np.dtype[Any], tuple[int, ...], str]:
     """The type, shape and hash in a header's entry for one array, if they are allowed."""
-    about: Any = stated
     is_array = hashing.ARRAY_NAME.fullmatch(name) is not None and has_shape(about, _DECLARED)
     if not is_array or len(about["shape"]) > 64 or min(about["shape"], default=0) < 0:
         raise FileFormatError(f"its header describes array {name[:40]!r} wrongly; write the file again")

@@ -19,22 +19,16 @@ Array = NDArray[Any]
 #: How many entries an array may have, and of which types.
 ENTRY_LIMIT = 2**31
 DTYPES = frozenset(("|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u2", "<u4", "<u8", "<f4", "<f8"))
-#: What arrays may be called.
 ARRAY_NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*", re.ASCII)
-#: Where no hash is known.
 NONE_KNOWN: Mapping[str, str] = MappingProxyType({})
-_CHUNK = 2**20
 #: Arrays of more bytes are hashed in blocks of so many.
 BLOCK = 2**26
 #: Times of files are no finer than this on any file system in use: FAT's are even numbers of seconds.
-_TIME_STEP = 2 * 10**9
+TIME_STEP = 2 * 10**9
 
 
 def content_hash(header: Mapping[str, Any], arrays: Mapping[str, Array], hashes: Mapping[str, str] = NONE_KNOWN) -> str:
-    """The SHA-256 of a header and arrays, which links one file to another: 64 hexadecimal digits.
-
-    Arrays whose SHA-256 is known, by name, are not hashed again.
-    """
+    """The SHA-256, in hexadecimal digits, of a header and arrays, of which those are not hashed whose own is known."""
     declared = {name: declaration(storable(name, array), hashes.get(name)) for name, array in arrays.items()}
     return hashlib.sha256(json_text([dict(header), declared])).hexdigest()
 
@@ -60,23 +54,21 @@ def declaration(array: Array, known: str | None = None) -> dict[str, Any]:
 def array_hash(array: Array) -> str:
     """The SHA-256 of the bytes of a contiguous array: 64 hexadecimal digits.
 
-    Of an array of more than one block it is the SHA-256 of the SHA-256s of its blocks, one after the other, so that all
-    processors can compare it at once.
+    Of more than one block it is the SHA-256 of those of the blocks, so that all processors can compare it at once.
     """
-    view = memoryview(array.reshape(-1).view(np.uint8).data)
-    if len(view) <= BLOCK:
-        return hashlib.sha256(view).hexdigest()
-    blocks = (view[start : start + BLOCK] for start in range(0, len(view), BLOCK))
+    blocks = [*pieces(array, BLOCK)]
+    if len(blocks) < 2:
+        return hashlib.sha256(*blocks).hexdigest()
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         digests = threads.map(lambda block: hashlib.sha256(block).digest(), blocks)  # threads run meanwhile
         return hashlib.sha256(b"".join(digests)).hexdigest()
 
 
-def pieces(array: Array) -> Iterator[memoryview]:
-    """The bytes of a contiguous array, a chunk at a time."""
+def pieces(array: Array, size: int = 2**20) -> Iterator[memoryview]:
+    """The bytes of a contiguous array, so many at a time."""
     view = memoryview(array.reshape(-1).view(np.uint8).data)
-    for start in range(0, len(view), _CHUNK):
-        yield view[start : start + _CHUNK]
+    for start in range(0, len(view), size):
+        yield view[start : start + size]
 
 
 class FileState(NamedTuple):
@@ -111,11 +103,6 @@ class VerifiedFile:
             return self.state is not None and state_of(os.stat(self.path)) == self.state
         except OSError:
             return False
-
-
-def is_settled(state: FileState, now_ns: int) -> bool:
-    """Whether a change of a file from now on gets other times than those that are stated."""
-    return max(state.modified_ns, state.changed_ns) + _TIME_STEP < now_ns
 
 
 def state_of(status: os.stat_result) -> FileState:

@@ -22,8 +22,7 @@ def write_atomically(path: Any) -> Iterator[IO[bytes]]:
     """Open a file that replaces ``path`` when the block ends, and vanishes if the block raises.
 
     A killed process leaves the old file, or none, and a hidden ``.NAME.XXXXXXXX.partial`` beside it.  UnforcedError
-    where the new file exists, complete, but may be gone after a power failure.  A path in a store does the
-    same by ``writing``.
+    where the new file exists, complete, but may be gone after a power failure.  A path in a store has ``writing``.
     """
     if hasattr(path, "writing"):
         with path.writing() as file:

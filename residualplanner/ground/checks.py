@@ -26,11 +26,8 @@ IntArray = NDArray[np.int64]
 #: Called with the number of steps done, and of all that there may be.
 Steps = Callable[[int, int], None]
 Number = int | float | str | Fraction | Decimal
-#: What are integers to Python or NumPy, and no numbers to people.
-_NO_NUMBERS = (bool, np.timedelta64)
 #: Texts of numbers that no fraction is.
 _NUMBER_LIKE = re.compile(r"[-+]?(nan|inf(inity)?|[0-9]+/0+)", re.IGNORECASE)
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 Entry = TypeVar("Entry")
 
 
@@ -64,7 +61,7 @@ def require_integer(name: str, value: object, *, least: int = 1) -> int:
 
 def is_sha256(value: object) -> TypeGuard[str]:
     """Whether a value is 32 bytes, such as a SHA-256, as hexadecimal digits in lower case."""
-    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
 
 
 def entry_named(what: str, name: object, known: Mapping[str, Entry]) -> Entry:
@@ -150,7 +147,7 @@ def require_fraction(name: str, value: Number) -> Fraction:
     A float is read as the smaller of its binary value and its decimal spelling: 0.1 means at most 1/10.  One of another
     precision has two spellings, its own and that of the double: ``numpy.float32(0.1)`` means at most 1/10, too.
     """
-    if isinstance(value, _NO_NUMBERS) or not isinstance(value, Number | np.integer | np.floating):
+    if isinstance(value, bool | np.timedelta64) or not isinstance(value, Number | np.integer | np.floating):
         raise BudgetError(f"{name} must be a number, got {value_text(value)}")
     try:
         if isinstance(value, float | np.floating):

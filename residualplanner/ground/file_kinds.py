@@ -15,7 +15,6 @@ SPEC, PAGE, CSV, JSON, PARQUET = "a spec", "a web page", "a CSV file", "a JSON f
 PACKAGE = "a file of SPSS, Stata or SAS"
 _MANIFEST = "the manifest of a release; name its folder"
 _OURS = {b"plan": PLAN, b"measurement": MEASUREMENT, b"ledger": LEDGER, b"release": _MANIFEST}
-_WORKBOOK = "an Excel workbook; save it as CSV"
 _BY_NAME = {
     SPEC: (".toml",),
     CSV: (".csv", ".csv.gz"),
@@ -23,7 +22,7 @@ _BY_NAME = {
     JSON: (".json",),
     PAGE: (".html", ".htm"),
     "a PDF": (".pdf",),
-    _WORKBOOK: (".xlsx", ".xls"),
+    "an Excel workbook; save it as CSV": (".xlsx", ".xls"),
     PACKAGE: (".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt"),
 }
 _MAGIC = {b"PAR1": PARQUET, b"\x1f\x8b": "a gzipped file"}

@@ -17,8 +17,6 @@ from typing import Any
 LOCKED_BYTE = 2**30
 #: Seconds between attempts on Windows, whose own waiting makes ten, one a second, and gives up.
 _PAUSE = 0.01
-#: What Windows says of bytes that somebody else has locked.
-_HELD = (errno.EACCES, errno.EDEADLK)
 
 
 @contextmanager
@@ -58,7 +56,7 @@ def _wait_for_byte(windows: Any, handle: int) -> None:
         try:
             return _at_byte(windows, handle, windows.LK_NBLCK)
         except OSError as error:
-            if error.errno not in _HELD:
+            if error.errno not in (errno.EACCES, errno.EDEADLK):  # of bytes that somebody else has locked
                 raise
         time.sleep(_PAUSE)
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from residualplanner.ground.errors import ArgumentError
 
-#: A number in a control group's file from which on there is no limit.
-_NO_LIMIT = 2**60
 #: What a script has to do whose main part is not guarded, so that processes that it starts run it a second time.
 GUARD = 'put the main part of the script into a function, and call it under  if __name__ == "__main__":'
 
@@ -27,7 +25,7 @@ def memory_left(system: Path = Path("/")) -> Iterator[tuple[int, str]]:
         for limit, usage in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
             with suppress(OSError, ValueError):  # no such file, or "max": no limit
                 most = int((folder / limit).read_text())
-                if most < _NO_LIMIT:
+                if most < 2**60:  # from so much on there is no limit
                     used = int((folder / usage).read_text()) - _reclaimable(folder)
                     yield most - used, "this container (its control group)"
     with suppress(ImportError, OSError, ValueError):

@@ -32,19 +32,13 @@ AMONG = " among "
 Notion = Literal["add-remove", "replace"]
 #: When the ledger is charged: when the records have been counted, or before the first of them is.
 ChargeTime = Literal["counted", "first"]
-#: The formats of the tables' files.
 FormatName = Literal["parquet", "csv", "xlsx", "workbook", "parts"]
-#: The profiles that tables can be written in.
 ProfileName = Literal["default", "acs", "gls"]
 #: The methods that make synthetic records of a model.
 RoundingName = Literal["controlled", "sobol", "independent"]
 #: Up to this many tables are written to a file each where no format is given.
 MOST_FILES = 5_000
-_DIGITS = 6
-_DECIMAL_LIMIT = 10**4000
-_SHORT_DIGITS, _SHORT_FRACTION = 12, 15
-#: The most names that are shown.
-_NAMED = 10
+_MOST_NAMES = 10
 
 
 def number_text(number: float) -> str:
@@ -75,7 +69,7 @@ def rounded_up(number: float | Fraction) -> str:
 
 def fraction_text(value: Fraction) -> str:
     """An exact fraction as ``numerator/denominator``: decimal, or hexadecimal above 4000 digits."""
-    form = "" if max(value.numerator, value.denominator) < _DECIMAL_LIMIT else "#x"
+    form = "" if max(value.numerator, value.denominator) < 10**4000 else "#x"
     return f"{value.numerator:{form}}/{value.denominator:{form}}"
 
 
@@ -96,13 +90,13 @@ def short_text_down(value: Fraction) -> str:
         >>> [short_text_down(value) for value in (Fraction(1, 2), Fraction(1, 3), Fraction(10**9 + 7, 10**9 + 9))]
         ['0.5', '1/3', '0.999999998000']
     """
-    context = Context(prec=_SHORT_DIGITS, rounding=ROUND_FLOOR, Emax=10**6, Emin=-(10**6))
+    context = Context(prec=12, rounding=ROUND_FLOOR, Emax=10**6, Emin=-(10**6))
     short, fraction = context.divide(Decimal(value.numerator), Decimal(value.denominator)), str(value)
-    return fraction if len(fraction) <= _SHORT_FRACTION and Fraction(short) != value else str(short)
+    return fraction if len(fraction) <= 15 and Fraction(short) != value else str(short)
 
 
 def _decimal_text(value: Fraction, rounding: str) -> str:
-    context = Context(prec=_DIGITS, rounding=rounding, Emax=10**6, Emin=-(10**6))
+    context = Context(prec=6, rounding=rounding, Emax=10**6, Emin=-(10**6))
     number = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
     return f"{number:f}" if Decimal("1e-6") <= number < Decimal("1e15") else str(number)
 
@@ -116,8 +110,8 @@ def listed(names: Iterable[str], most: int) -> str:
 def names_text(noun: str, names: Iterable[object], one: str = "", several: str = "") -> str:
     """A noun and the names of those that are meant, ten at most, with a verb for one of them or for several."""
     every = list(names)
-    shown = [reprlib.repr(name) for name in every[:_NAMED]]
-    *first, last = shown if len(every) <= _NAMED else [*shown, f"{len(every) - _NAMED:,} more"]
+    shown = [reprlib.repr(name) for name in every[:_MOST_NAMES]]
+    *first, last = shown if len(every) <= _MOST_NAMES else [*shown, f"{len(every) - _MOST_NAMES:,} more"]
     text = f"{noun}{'s' * bool(first)} {', '.join(first)}{' and ' * bool(first)}{last}"
     return f"{text} {several if first else one}".rstrip()
 

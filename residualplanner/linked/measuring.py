@@ -13,16 +13,12 @@ from typing import TYPE_CHECKING
 from residualplanner.gate import spend as spending
 from residualplanner.gate.measurement.blocks import blocks_held
 from residualplanner.gate.measurement.counting import count_tables
-from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
-from residualplanner.gate.measurement.gaussian import ContinuousNoise, continuous_noise
-from residualplanner.gate.measurement.measure import require_noise
+from residualplanner.gate.measurement.measure import Noise, noise_named, require_noise
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
-from residualplanner.gate.sources.limited_records import LimitedRecords
 from residualplanner.gate.sources.opening import engines
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import IntArray, require_type
-from residualplanner.ground.errors import DataError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.words import ChargeTime, count_text
 from residualplanner.linked.plan import LinkedPlan
@@ -35,7 +31,6 @@ if TYPE_CHECKING:
 
 #: The exact counts of all tables, which never leave.
 _Counts = dict[str, list[IntArray]]
-_Noises = Mapping[str, ExactNoise | ContinuousNoise]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,58 +143,33 @@ def measure(
     require_noise(noise, seed)
     spending.require_charge_time(charge)
     watched = spending.WatchedProgress(progress)
-    noises = _noises(plan, noise, seed)
-    bill = _bill(plan, noises, again=again)
+    if noise == "discrete":
+        require_discrete(plan.budget)
+    # one seed after another, as two tables must not have the same noise
+    seeds = [None if seed is None else int(seed) + number for number in range(len(plan))]
+    noises = {name: noise_named(noise, plan[name], own) for name, own in zip(plan, seeds, strict=True)}
+    # the exact costs of all tables add up: eq. (146)
+    cost = sum((each.cost for each in noises.values()), Fraction(0))
+    what = f"{count_text(sum(len(own.workload) for own in plan.values()), 'table')} of {' and '.join(plan)}"
+    bill = spending.Bill(cost, plan.sha256, what, plan.budget, plan.neighbors, again)
     bill.require_room(ledger)
-    _require_plain(plan, data)
     steps = _steps(plan, noises, data, ledger, bill, watched.report)
     if ledger is None and noise == "discrete":
         spending.warn_without_ledger()
     return spending.spend(steps, ledger=ledger, charge=charge, progress=watched)
 
 
-def _noises(plan: LinkedPlan, noise: str, seed: int | None) -> _Noises:
-    if noise == "discrete":
-        require_discrete(plan.budget)
-        return {name: exact_noise(own) for name, own in plan.items()}
-    # one seed after another, as two tables must not have the same noise
-    return {
-        name: continuous_noise(own, None if seed is None else int(seed) + number)
-        for number, (name, own) in enumerate(plan.items())
-    }
-
-
-def _bill(plan: LinkedPlan, noises: _Noises, *, again: bool) -> spending.Bill:
-    """What is paid: the exact costs of all tables, which add up.  Source: eq. (146)."""
-    cost = sum((noise.cost for noise in noises.values()), Fraction(0))
-    tables = count_text(sum(len(own.workload) for own in plan.values()), "table")
-    what = f"{tables} of {' and '.join(plan)}"
-    return spending.Bill(cost, plan.sha256, what, plan.budget, plan.neighbors, again)
-
-
-def _require_plain(plan: LinkedPlan, data: Mapping[str, object]) -> None:
-    """DomainError where there are no records for a table; DataError where they are limited already."""
-    plan.tables.require_mapping("data", data)
-    for name, each in data.items():
-        if isinstance(each, LimitedRecords):
-            raise DataError(
-                f"give the records of table {name!r} alone, without LimitedRecords: the plan says how many of a "
-                'unit count with neighbors="add-remove", and all do where records are replaced'
-            )
-
-
 def _steps(
     plan: LinkedPlan,
-    noises: _Noises,
+    noises: Mapping[str, Noise],
     data: Mapping[str, object],
     ledger: "Ledger | None",
     bill: spending.Bill,
     progress: Progress | None,
 ) -> spending.Steps[OpenedTables, _Counts, LinkedMeasurement]:
-    """What is done with the records, in this order."""
+    limited = limited_data(plan.tables, data, plan.notion)
     # of each table the one block of all its sets
     blocks = {name: next(iter(blocks_held(each.groups, each.family))) for name, each in noises.items()}
-    limited = limited_data(plan.tables, data, plan.notion)
     records = {name: each.record.of_run(ledger, limited[name], plan[name].neighbors) for name, each in noises.items()}
     reports = _reports(noises, progress)
 
@@ -227,7 +197,7 @@ def _steps(
     return spending.Steps(opened, counted, partial(bill.charge, ledger), drawn)
 
 
-def _reports(noises: _Noises, progress: Progress | None) -> Iterator[Progress | None]:
+def _reports(noises: Mapping[str, Noise], progress: Progress | None) -> Iterator[Progress | None]:
     """The progress of each step, among those of all tables: first all are counted, then all get noise."""
     steps = [int(noise.family.is_maximal.sum()) for noise in noises.values()]
     steps += [len(noise.plan.closure) for noise in noises.values()]

@@ -85,9 +85,8 @@ class LinkedPlan(Mapping[str, Plan]):
     @property
     def claim(self) -> PrivacyClaim:
         """What may be claimed of the budget, for one unit with all its records."""
-        return PrivacyClaim(
-            self.budget.pcost_exact, self.tables.change(self.notion), self.budget.proved_for[0], self.budget
-        )
+        budget, change = self.budget, self.tables.change(self.notion)
+        return PrivacyClaim(budget.pcost_exact, change, budget.proved_for[0], budget)
 
     @property
     def loss_value(self) -> float:

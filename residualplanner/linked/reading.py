@@ -105,7 +105,17 @@ def blocks_of_target(
 
 
 def limited_data(tables: LinkedTables, data: Mapping[str, object], notion: Notion) -> dict[str, object]:
-    """The records of each table, as many of each unit as count; all, where their number is public."""
+    """The records of each table, as many of each unit as count; all, where their number is public.
+
+    DomainError where there are none for a table; DataError where they are limited already.
+    """
+    tables.require_mapping("data", data)
+    for name, each in data.items():
+        if isinstance(each, LimitedRecords):
+            raise DataError(
+                f"give the records of table {name!r} alone, without LimitedRecords: the plan says how many of a "
+                'unit count with neighbors="add-remove", and all do where records are replaced'
+            )
     if tables.neighbors(notion).has_public_total:
         return dict(data)
     key = LimitedRecords(None, tables.unit).key  # the same for all tables

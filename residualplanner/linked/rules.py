@@ -22,7 +22,6 @@ from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import UNKNOWN
 from residualplanner.method.domain.labels import Label, plain_label
 
-#: How many different sums there may be.
 _MOST_SUMS = 10**6
 
 
@@ -53,12 +52,9 @@ class DerivedColumn(ABC):
             raise DomainError(
                 f'a rule is for a table, such as {type(self).__name__}("persons", where={{"age": ["0-17"]}})'
             )
-        lists = {
-            name: [*each] for name, each in where.items() if isinstance(each, Sequence) and not isinstance(each, str)
-        }
-        if lists.keys() != where.keys() or not all(lists.values()):
+        if not all(isinstance(each, Sequence) and not isinstance(each, str) and each for each in where.values()):
             raise DomainError('where= needs a list of labels for each attribute, such as {"age": ["0-17", "18-64"]}')
-        object.__setattr__(self, "where", {name: [*map(_stated, lists[name])] for name in lists} or None)
+        object.__setattr__(self, "where", {name: [*map(_stated, labels)] for name, labels in where.items()} or None)
         object.__setattr__(self, "absent", None if self.absent is None else _stated(self.absent))
 
     @abstractmethod
@@ -303,13 +299,11 @@ def _codes_of_counts(target: Attribute, most: int, *, may_be_zero: bool) -> IntA
     return codes
 
 
-_RULES: dict[str, type[DerivedColumn]] = {rule.kind: rule for rule in (CountOf, AnyOf, SumOf, ValueOf)}
-
-
 def rule_from_json(stated: Any) -> DerivedColumn:
     """Undo `DerivedColumn.to_json`; FileFormatError where it is not that."""
+    rules: dict[str, type[DerivedColumn]] = {rule.kind: rule for rule in (CountOf, AnyOf, SumOf, ValueOf)}
     try:
         given = dict(stated)
-        return _RULES[given.pop("kind")](**given)
+        return rules[given.pop("kind")](**given)
     except (KeyError, TypeError, ValueError):
         raise FileFormatError("a column must be computed by one of the rules count, any, sum and value") from None

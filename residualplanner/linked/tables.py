@@ -155,9 +155,8 @@ class LinkedTables:
 
     def __getitem__(self, name: str) -> LinkedTable:
         if name not in self.tables:
-            raise DomainError(
-                f"there is no table {name!r}; there are {[*self.tables]}{suggestion(name, [*self.tables])}"
-            )
+            known = [*self.tables]
+            raise DomainError(f"there is no table {name!r}; there are {known}{suggestion(name, known)}")
         return cast(LinkedTable, self.tables[name])
 
     def __iter__(self) -> Iterator[str]:

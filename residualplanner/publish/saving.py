@@ -14,7 +14,7 @@ from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
 from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError, memory_for
-from residualplanner.ground.stores import Bucket, new_folder, path_at, path_given
+from residualplanner.ground.stores.bucket import Bucket, new_folder, path_at, path_given
 from residualplanner.ground.words import TOTAL, FormatName, ProfileName
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.publish.files import csv, file_names, formats, workbook

@@ -215,8 +215,7 @@ class Session:
         report, ledger = progress or untold, self._ledger
         terms: dict[str, Any] = {"neighbors": ledger.neighbors, "records_per_person": ledger.records_per_person}
         plan = StagedPlan(domain, budget=budget or self.budget_for(), **terms)
-        watched = within(report, 0, 20)
-        staged = measure_in_stages(plan, self._data, ledger=ledger, folder=folder, progress=watched)
+        staged = measure_in_stages(plan, self._data, ledger=ledger, folder=folder, progress=within(report, 0, 20))
         return synthesize(staged, progress=within(report, 20, 100), **options)
 
     def __repr__(self) -> str:

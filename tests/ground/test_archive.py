@@ -26,7 +26,7 @@ ARRAYS = {
     "empty": np.empty((0, 3)),
     "flags": np.array([True, False]),
 }
-KIND = {"kind": "plan", "version": 3}
+KIND = {"kind": "plan"}
 
 
 @pytest.fixture
@@ -147,16 +147,16 @@ HEADERS = [
     (lambda h: h.update(format="zip"), "not a residualplanner file"),
     (lambda h: h.update(format=3), "not a residualplanner file"),
     (
-        lambda h: h.update(version=4, package_version="1.2.0"),
-        r"written by a newer version \(format 4, this reads 3\); update the package residualplanner",
+        lambda h: h.update(version=2, package_version="1.2.0"),
+        r"written by a newer version \(format 2, this reads 1\); update the package residualplanner",
     ),
     (
         lambda h: h.update(version=6, package_version="0.1.0"),
         "format 6 was written by version 0.1.0, which was before 1.0, and is no longer read; make the plan again",
     ),
     (
-        lambda h: h.update(version=2, package_version=None),
-        "format 2 was written by a version before 1.0, and is no longer read; make the plan again with this version",
+        lambda h: h.update(version=0, package_version=None),
+        "format 0 was written by a version before 1.0, and is no longer read; make the plan again with this version",
     ),
     *((lambda h, v=v: h.update(version=v), "is no longer read") for v in (0, True, "3", ["3"] * 99)),
     (lambda h: h.update(extra=1), OTHER),

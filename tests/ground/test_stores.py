@@ -114,7 +114,7 @@ def test_a_file_is_on_the_disk_before_it_has_its_name_and_its_name_before_the_ca
 
 KILLED = """
 import os, pathlib, signal, sys
-from residualplanner.ground.stores import Folder
+from residualplanner.ground.stores.object_store import Folder
 os.link = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 Folder(pathlib.Path(sys.argv[1])).create_if_absent("answers/000001.000000", b"x")
 """

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import residualplanner as rp
-from inner_parts import InsecureTestBits, linked_measuring
+from inner_parts import InsecureTestBits, discrete
 from leaks import TEXT
 from linked_units import AGES, MOST, RULES, linked_tables, measured_with_bits, random_units, records_of
 from residualplanner import linked
@@ -116,7 +116,7 @@ def test_who_may_not_see_the_records_pays_before_they_are_counted():
 
 def test_what_fails_in_the_second_table_comes_before_the_charge_and_the_first_noise(monkeypatch):
     drawn = []
-    monkeypatch.setattr(linked_measuring.ExactNoise, "answers", lambda *_given, **_named: drawn.append(1))
+    monkeypatch.setattr(discrete.ExactNoise, "answers", lambda *_given, **_named: drawn.append(1))
     account = ledger()
     wrong = pa.table({"serial": ["1"], "age": ["old"], "hours": [1], "line": [1]})
     with pytest.raises(rp.errors.DataError):
@@ -129,7 +129,7 @@ def test_an_error_while_noise_is_drawn_says_what_was_charged(monkeypatch):
     def failing(*_given, **_named):
         raise RuntimeError(TEXT)
 
-    monkeypatch.setattr(linked_measuring.ExactNoise, "answers", failing)
+    monkeypatch.setattr(discrete.ExactNoise, "answers", failing)
     account = ledger()
     with pytest.raises(rp.errors.UnexpectedError) as caught:
         linked.measure(PLAN, DATA, ledger=account)

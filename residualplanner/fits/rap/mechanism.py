@@ -22,6 +22,7 @@ from residualplanner.fits.rap.projection import Answered
 from residualplanner.fits.rap.relaxed_records import OF_CELLS, RelaxedRecords
 from residualplanner.gate import discrete_gaussian as discrete
 from residualplanner.gate import spend as spending
+from residualplanner.gate.discrete_gaussian.envelope import Scales
 from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.noise_record import NoiseRecord
@@ -229,7 +230,7 @@ class Run:
         return {table: exact[table] + drawn for table, drawn in zip(tables, noise, strict=True)}, 1 / precision
 
     def _noise(self, variance: Fraction, sizes: Sequence[int]) -> list[IntArray]:
-        scale = discrete.Scales.of_ratios([variance.numerator], [variance.denominator])
+        scale = Scales.of_ratios([variance.numerator], [variance.denominator])
         return np.split(discrete.draw_flat(scale, [sum(sizes)], self.source), np.cumsum(sizes))[:-1]
 
 

@@ -295,7 +295,7 @@ class CandidateSelection:
         scores, places = np.unique(np.concatenate([each for each, _ in found.values()]), return_inverse=True)
         members = np.bincount(places, np.concatenate([each for _, each in found.values()])).astype(np.int64)
         drawn = exponential_choices(scores, members, rate, draws, source)
-        chosen = self._located(model, found, [_place_of(found, int(scores[one.group]), one.rank) for one in drawn])
+        chosen = self._located(model, found, [_place_of(found, int(scores[group]), rank) for group, rank in drawn])
         for table, number in chosen:
             self.earlier[table].add(number)
         return chosen

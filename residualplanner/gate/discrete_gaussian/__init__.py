@@ -1,19 +1,16 @@
 """Discrete Gaussian noise, exact in distribution, from the operating system's random bits.
 
-Floats propose, and decide only what no rounding can change; exact arithmetic decides the rest.  docs/exact-noise.md has
-the method and its proof.
+Floats propose, and decide only what no rounding can change; exact arithmetic decides the rest: docs/exact-noise.md.
 """
 
 from residualplanner.gate.discrete_gaussian.bits import ByteSource, InsecureTestBits, NoiseError, OperatingSystemBits
 from residualplanner.gate.discrete_gaussian.drawing import draw_flat, exponential_choices
-from residualplanner.gate.discrete_gaussian.scales import Scales
 
 __all__ = [
     "ByteSource",
     "InsecureTestBits",
     "NoiseError",
     "OperatingSystemBits",
-    "Scales",
     "draw_flat",
     "exponential_choices",
 ]

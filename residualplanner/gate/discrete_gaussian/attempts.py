@@ -1,8 +1,7 @@
 """One attempt at each of many draws, in one vector pass.
 
 A word of 64 bits is, from the top: 11 bits for a column of the table, 15 for the choice between its two cells, 17 for
-the offset in the block, 21 for the uniform number U.  Where blocks are longer than ``2**17``, 32 more bits extend the
-offset.
+the offset in the block, 21 for the uniform number U.  Where blocks are longer than ``2**17``, 32 more bits extend it.
 """
 
 from fractions import Fraction
@@ -31,14 +30,13 @@ UNIFORM_MASK = np.uint64((1 << UNIFORM_BITS) - 1)
 Words = NDArray[np.uint64]
 Extras = NDArray[np.uint32]
 Rows = NDArray[np.uint8]
-BoolArray = NDArray[np.bool_]
 
 
 class Proposals(NamedTuple):
     """The outcome of a vector of attempts, in which the rare ones that floats may not decide are open."""
 
     values: IntArray  # (n,): the integers proposed; meaningless where a tail was hit
-    kept: BoolArray  # (n,): whether floats decided to keep them
+    kept: NDArray[np.bool_]  # (n,): whether floats decided to keep them
     open: IntArray  # (k,): the attempts that exact arithmetic has to decide, ascending
     picks: IntArray  # (n,): the index of the cell in the shelf's ``blocks``
 
@@ -124,9 +122,7 @@ def is_below(uniform: int, length: int, exponent: Fraction, factor: Fraction, bi
         if exponent > length + max(largest, 0):  # then the probability is below 2**-length
             low, high = Fraction(1, 1 << length + 1), Fraction(1, 1 << length + 1)
         else:
-            low, high = (
-                factor * bound for bound in tables.exp_bounds(exponent.numerator, exponent.denominator, digits)
-            )
+            low, high = (factor * bound for bound in tables.exp_bounds(*exponent.as_integer_ratio(), digits))
         left, right = Fraction(uniform, 1 << length), Fraction(uniform + 1, 1 << length)
         if high <= left:
             return False

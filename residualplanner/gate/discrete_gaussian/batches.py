@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from residualplanner.gate.discrete_gaussian import attempts
 from residualplanner.gate.discrete_gaussian.bits import CheckedBits
-from residualplanner.gate.discrete_gaussian.envelope import COLUMNS, shelf
-from residualplanner.gate.discrete_gaussian.scales import LONGEST_BLOCK, Scales
+from residualplanner.gate.discrete_gaussian.envelope import COLUMNS, LONGEST_BLOCK, Scales, shelf
 from residualplanner.ground.checks import IntArray
 
 REQUEST = 1 << 17

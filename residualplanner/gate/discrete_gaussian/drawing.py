@@ -3,7 +3,7 @@
 import hashlib
 from fractions import Fraction
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner.gate.discrete_gaussian.attempts import MORE_BITS, is_below
 from residualplanner.gate.discrete_gaussian.batches import Batch
 from residualplanner.gate.discrete_gaussian.bits import ByteSource, CheckedBits, InsecureTestBits, NoiseError
-from residualplanner.gate.discrete_gaussian.envelope import exp_bounds
-from residualplanner.gate.discrete_gaussian.scales import Scales
+from residualplanner.gate.discrete_gaussian.envelope import Scales, exp_bounds
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import BudgetError
 
@@ -60,10 +59,7 @@ def draw_flat(scales: Scales, sizes: ArrayLike, source: ByteSource) -> NDArray[A
     The draws of one scale follow those of another, (sum of sizes,): all int64, or all Python integers where a scale has
     ``gamma > 2**55`` or, with probability below exp(-30000), a draw does not fit int64.  The caller keeps the ``mark``
     of the source with the draws.
-
-    Raises:
-        ValueError: the sizes do not fit.
-        NoiseError: the random bytes or the machine's arithmetic failed a check.
+    NoiseError where the random bytes or the machine's arithmetic failed a check.
 
     Guarantees: draws are independent and exactly distributed as long as the source's bits are uniform: no rounding
         decides an outcome.  The time depends on the number of failed attempts, not on the draws, except that one
@@ -93,21 +89,15 @@ CANDIDATE_LIMIT = 2**40
 _MARGIN = 1 + 2.0**-30
 
 
-class Choice(NamedTuple):
-    """One candidate that was drawn."""
-
-    group: int  # the number of its score among the scores
-    rank: int  # which of the candidates with this score it is, 0 .. members - 1.
-
-
 def exponential_choices(
     scores: ArrayLike, members: ArrayLike, rate: Fraction, draws: int, source: ByteSource
-) -> list[Choice]:
+) -> list[tuple[int, int]]:
     """Draw candidates without replacement, each with probability in proportion to ``exp(rate * score)``, exactly.
 
-    Scores (g,) are distinct integers; ``members`` (g,) candidates, at least 1, have each of them.  Each draw has the
-    law of the exponential mechanism over all that were not drawn before; no rounding decides an outcome.  If neighbors
-    change every score by at most 1, it is 2 * rate bounded-range, hence ``rate**2 / 2``-zCDP: its pcost is ``rate**2``.
+    Scores (g,) are distinct integers; ``members`` (g,) candidates, at least 1, have each of them.  A draw is the number
+    of a score, and which of its members it is.  Each has the law of the exponential mechanism over all that were not
+    drawn before; no rounding decides an outcome.  If neighbors change every score by at most 1, it is 2 * rate
+    bounded-range, hence ``rate**2 / 2``-zCDP: its pcost is ``rate**2``.
     Source: docs/adaptive-projection.md eqs. (c) and (d), with the proof.
     """
     if not isinstance(rate, Fraction | int) or isinstance(rate, bool) or rate < 0:
@@ -127,10 +117,10 @@ def exponential_choices(
     require_sound_platform()
     bits = CheckedBits(source)
     shift = BOUND_BITS - 1 - total.bit_length()  # weights use one bit less: bounds exceed them
-    choices: dict[Choice, None] = {}
+    choices: dict[tuple[int, int], None] = {}
     for _ in range(draws):
         group = _drawn_group(values, left, Fraction(rate), shift, bits)
-        while (choice := Choice(group, uniform_below(int(counts[group]), bits))) in choices:
+        while (choice := (group, uniform_below(int(counts[group]), bits))) in choices:
             pass
         choices[choice] = None
         left[group] -= 1

@@ -17,7 +17,6 @@ from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.locks import locked
 from residualplanner.ground.words import NOT_CHARGED, charged_text, decimal_text_up
 
-_CHUNK = 2**20
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows writes line feeds as they are only if it is told to
 #: What the system says of a disk that holds no hard links; the last is what Windows says.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
@@ -138,8 +137,7 @@ def after_failed_creation(path: Path) -> str:
 def append_line(handle: int, content: bytes, line: bytes) -> None:
     """Write ``line`` after the content of a locked file and force it to the disk: then the line is permanent.
 
-    If the system refuses to write all of it (OSError), the part that is written is removed again; BudgetError where the
-    file would become too large.
+    If the system refuses to write all of it (OSError), what is written is removed again; BudgetError if it is too much.
     """
     if len(content) + len(line) > lines.SIZE_LIMIT:
         raise BudgetError(f"the ledger is full: a file of {lines.SIZE_LIMIT:,} bytes; begin another with what is left")
@@ -169,7 +167,7 @@ def locked_file(path: Path, *, exclusive: bool) -> Iterator[tuple[int, bytes]]:
                 raise OSError(errno.EBUSY, "it was replaced while it was being opened; try again", str(path))
             content = bytearray()  # all of the file, or a byte more than the largest may have
             while len(content) <= lines.SIZE_LIMIT and (
-                piece := os.read(handle, min(_CHUNK, lines.SIZE_LIMIT + 1 - len(content)))
+                piece := os.read(handle, min(2**20, lines.SIZE_LIMIT + 1 - len(content)))
             ):
                 content += piece
             yield handle, bytes(content)
@@ -181,8 +179,7 @@ def create_file(path: Path, line: bytes) -> None:
     """Make a new file of one line, forced to the disk: nobody sees it without that line.
 
     A killed process leaves no file, and perhaps a hidden ``.NAME.XXXXXXXX.partial`` beside it; on a disk without hard
-    links, perhaps a file without a complete line.  FileExistsError where the path exists already, OSError where it
-    cannot be made or locked.
+    links, perhaps a file without a complete line.  FileExistsError where the path exists, OSError where this fails.
     """
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, "it exists already", str(path))

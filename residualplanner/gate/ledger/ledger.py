@@ -236,8 +236,7 @@ class Ledger:
     def record_stage(self, release: str, stage: str, digest: str, *, known: Mapping[str, str]) -> LedgerStage:
         """Record, at no cost, that a release in a store has reached a stage: before noise is drawn, or can be read.
 
-        ``known`` has the digest of each stage that the store holds, this one included; errors are those of
-        `require_stages` and `charge`.
+        ``known`` has the digest of each stage that the store holds, and of this; errors as `require_stages`, `charge`.
 
         Guarantees: of all copies of a store, one alone gets a stage that the others do not hold.
         """

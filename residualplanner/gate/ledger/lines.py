@@ -130,7 +130,6 @@ class LedgerStage:
         return {"digest": self.digest, "release": self.release, "stage": self.stage}
 
 
-#: Charges, or stages.
 Line = TypeVar("Line", bound=LedgerEntry | LedgerStage)
 
 
@@ -252,10 +251,7 @@ class LedgerAccount:
 
 
 def read_account(content: bytes) -> LedgerAccount:
-    """Read a ledger, and check every line of it.
-
-    FileFormatError: it is too large, a line is not the one that was written, or the budget is overspent.
-    """
+    """Read a ledger; FileFormatError where it is too large, any line is not as it was written, or it is overspent."""
     if len(content) > SIZE_LIMIT:
         raise FileFormatError(f"a ledger is at most {SIZE_LIMIT:,} bytes long; this file is longer")
     end = content.find(b"\n")

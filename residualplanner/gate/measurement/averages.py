@@ -33,8 +33,6 @@ from residualplanner.method.workload.workload import Workload
 _REMEDY = (
     "answers in different bases are not averages of one another; plan the second measurement with bases= of the first"
 )
-#: How far apart the losses of equal plans may be where they are computed on different machines, relative.
-_LOSS_ROUNDING = 1e-9
 
 
 def combined_plan(plans: Sequence[Plan]) -> Plan:
@@ -200,7 +198,7 @@ def noise_of_release(stated: object, plan: Plan, plans: Sequence[Plan]) -> Noise
     if not are_several or len(several) != len(plans) or len(plans) < 2:
         raise FileFormatError("it does not say what the noise of each measurement was")
     true = combined_plan(plans)
-    is_near = math.isclose(plan.loss_value, true.loss_value, rel_tol=_LOSS_ROUNDING)
+    is_near = math.isclose(plan.loss_value, true.loss_value, rel_tol=1e-9)  # as machines round
     if not is_near or plan_hash(plan) != plan_hash(replace(true, loss_value=plan.loss_value)):  # noise bit for bit
         raise FileFormatError("its plan is not that of all measurements together")
     about_noise = ({name: each[name] for name in each if name != "plan_sha256"} for each in several)

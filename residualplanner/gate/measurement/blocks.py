@@ -79,8 +79,7 @@ def division(groups: BasisGroups, family: Parents, most: int, sizes: FloatArray 
 
     ``sizes`` (t,) of each maximal set with its subsets count in place of cells.
 
-    Guarantees: each set is in exactly one block, that of the set which it is summed down from.  The blocks follow from
-        the sets and from ``most``.
+    Guarantees: each set is in exactly one block, that of the set which it is summed down from.
     """
     number = np.full(len(family.parent), -1)
     number[family.is_maximal] = filled(_of_maximal(groups, family, groups.shapes) if sizes is None else sizes, most)

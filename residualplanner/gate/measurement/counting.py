@@ -17,7 +17,6 @@ from residualplanner.ground.margins import LARGEST_DENOMINATOR
 from residualplanner.method.strategy.basis_groups import BasisGroups
 from residualplanner.method.workload.closure import Closure
 
-#: How many counts may be held at once.
 CELL_LIMIT = 2**31
 #: How many cells of larger tables are summed at a time.
 _CHUNK = 2**20

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits, Scales, draw_flat
+from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits, draw_flat
+from residualplanner.gate.discrete_gaussian.envelope import Scales
 from residualplanner.gate.measurement import counting
 from residualplanner.gate.measurement import precision as exact
 from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
@@ -194,6 +195,5 @@ def exact_noise(plan: Plan, source: ByteSource | None = None) -> ExactNoise:
     counting.require_size(groups)
     precision, cost = exact.exact_price(plan)
     divisors = exact.lattice_divisors(groups, precision, plan.neighbors, plan.domain.denominator)
-    return ExactNoise(
-        plan, groups, counting.parents(plan.closure), precision, divisors, cost, source or OperatingSystemBits()
-    )
+    family = counting.parents(plan.closure)
+    return ExactNoise(plan, groups, family, precision, divisors, cost, source or OperatingSystemBits())

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from residualplanner.gate import spend as spending
 from residualplanner.gate.discrete_gaussian import ByteSource
 from residualplanner.gate.measurement.answers import Residuals
-from residualplanner.gate.measurement.blocks import AnswersOnDisk, Division, SetBlock, blocks_held, require_room_given
+from residualplanner.gate.measurement.blocks import AnswersOnDisk, SetBlock, blocks_held, require_room_given
 from residualplanner.gate.measurement.counting import count_tables, rows_to_count
 from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
 from residualplanner.gate.measurement.gaussian import ContinuousNoise, continuous_noise
@@ -21,7 +21,8 @@ from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import IntArray, is_integer, require_type, value_text
 from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.process import require_guarded_main
-from residualplanner.ground.words import ChargeTime, suggestion
+from residualplanner.ground.words import ChargeTime, count_text, suggestion
+from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ def measure(  # noqa: PLR0913
     spending.require_charge_time(charge)
     watched = spending.WatchedProgress(progress)
     require_room_given(memory, scratch)
-    planned = exact_noise(plan) if noise == "discrete" else continuous_noise(plan, None if seed is None else int(seed))
-    job = _measuring(planned, watched.report, memory, scratch)
+    job = _Measuring(noise_named(noise, plan, seed), watched.report, memory, scratch)
     job.bill(again=again).require_room(ledger)  # so that records are not opened where the ledger refuses the cost
     job.require_readable(data)
     if ledger is None and noise == "discrete":
@@ -113,16 +113,11 @@ def require_countable(plan: Plan, records: object) -> None:
 
 
 def require_measurable(
-    plan: Plan,
-    *,
-    ledger: "Ledger | None" = None,
-    again: bool = False,
-    memory: int | None = None,
-    scratch: PathLike | None = None,
+    plan: Plan, *, ledger: "Ledger | None", again: bool, memory: int | None = None, scratch: PathLike | None = None
 ) -> Fraction:
     """The exact pcost of measuring with discrete noise; raises what `measure` would before it opens the records."""
     require_room_given(memory, scratch)
-    job = _measuring(exact_noise(plan), None, memory, scratch)
+    job = _Measuring(exact_noise(plan), None, memory, scratch)
     job.bill(again=again).require_room(ledger)
     return job.noise.cost
 
@@ -131,24 +126,30 @@ def require_measurable(
 def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
     watched = spending.WatchedProgress(progress)
-    job = _measuring(exact_noise(plan, source), watched.report)
+    job = _Measuring(exact_noise(plan, source), watched.report)
     return spending.spend(job.steps(data, None, again=False), ledger=None, charge="counted", progress=watched)
 
 
+Noise = ExactNoise | ContinuousNoise
 #: A block, its counts, and how many steps are done then.
 _Counted = tuple[SetBlock, list[IntArray], int]
 
 
-class _Measuring(NamedTuple):
-    """Everything that can be decided and checked before a record is read."""
+class _Measuring:
+    """Everything that can be decided and checked before a record is read.
 
-    noise: ExactNoise | ContinuousNoise
-    blocks: Division | list[SetBlock]
-    collector: AnswersOnDisk | None  # None where all answers are held in memory
-    progress: Progress | None
+    No more bytes are held at once than ``memory``; the answers are then in a file in ``scratch``, else in memory.
+    """
+
+    def __init__(
+        self, noise: Noise, progress: Progress | None, memory: int | None = None, scratch: PathLike | None = None
+    ) -> None:
+        self.noise, self.progress = noise, progress
+        self.blocks = blocks_held(noise.groups, noise.family, memory)
+        self.collector = None if memory is None else AnswersOnDisk(noise.groups, noise.divisors, scratch)
 
     def bill(self, *, again: bool) -> spending.Bill:
-        return spending.bill_of_plan(self.noise.plan, self.noise.cost, again=again)
+        return bill_of_plan(self.noise.plan, self.noise.cost, again=again)
 
     def require_readable(self, data: object) -> None:
         """Raise what keeps the records from being counted as often as they must be, which their form tells."""
@@ -202,16 +203,15 @@ class _Measuring(NamedTuple):
         return None if report is None else lambda done, _: report(before + done, total)
 
 
-def _measuring(
-    noise: ExactNoise | ContinuousNoise,
-    progress: Progress | None,
-    memory: int | None = None,
-    scratch: PathLike | None = None,
-) -> _Measuring:
-    """With no more bytes held at once than ``memory``, the answers then being in a file in ``scratch``."""
-    blocks = blocks_held(noise.groups, noise.family, memory)
-    collector = None if memory is None else AnswersOnDisk(noise.groups, noise.divisors, scratch)
-    return _Measuring(noise, blocks, collector, progress)
+def bill_of_plan(plan: Plan, cost: Fraction, *, purpose: str = "", again: bool = False) -> spending.Bill:
+    """The bill for measuring a plan at this exact cost; ``purpose`` is what the entry's label starts with."""
+    what = f"{purpose}{count_text(len(plan.workload), 'table')}"
+    return spending.Bill(cost, plan_hash(plan), what, plan.budget, plan.neighbors, again)
+
+
+def noise_named(noise: str, plan: Plan, seed: int | None) -> Noise:
+    """The noise of a plan; errors as those of `exact_noise` and `continuous_noise`."""
+    return exact_noise(plan) if noise == "discrete" else continuous_noise(plan, None if seed is None else int(seed))
 
 
 def require_noise(noise: object, seed: object) -> None:

@@ -17,7 +17,6 @@ from residualplanner.ground.archive import archive_pieces, open_archive, write_a
 from residualplanner.ground.array_hashes import VerifiedFile, content_hash
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.errors import FileFormatError, memory_for
-from residualplanner.ground.format_version import FORMAT_VERSION
 from residualplanner.ground.notebooks import caption_of, html_table
 from residualplanner.ground.words import GET_IT_BACK, count_text, decimal_text_up
 from residualplanner.method.plan.files import plan_from_archive, plan_to_archive
@@ -110,7 +109,7 @@ class Measurement:
         Raises:
             OSError: the file cannot be written.
         """
-        from residualplanner.ground.stores import path_given  # buckets stay out of what measuring needs
+        from residualplanner.ground.stores.bucket import path_given  # buckets stay out of what measuring needs
 
         write_archive(path_given("measurement.save", path, 'measurement.save("people.measurement")'), **self._archive)
 
@@ -124,7 +123,7 @@ class Measurement:
         noise = noise_to_json(self.noise, self.plan)
         header = {"plan": plan, "plan_sha256": content_hash(plan, plan_arrays), "noise": noise}
         arrays = {_PLAN + name: array for name, array in plan_arrays.items()} | self.residuals.to_arrays()
-        return {"kind": "measurement", "version": FORMAT_VERSION, "header": header, "arrays": arrays}
+        return {"kind": "measurement", "header": header, "arrays": arrays}
 
 
 class NoisyAnswers(Protocol):
@@ -185,31 +184,22 @@ def load_measurement(path: "PathLike | Bucket", *, mapped: bool = False) -> Meas
 
     Guarantees: the exact cost is computed anew from the plan.
     """
-    from residualplanner.ground.stores import path_given
+    from residualplanner.ground.stores.bucket import path_given
 
-    at = path_given("load_measurement", path, 'load_measurement("people.measurement")')
-    measurement, file = _read(at, mapped=mapped)
-    return replace(measurement, mapped_from=file) if mapped and isinstance(at, Path) else measurement
+    return _read(path_given("load_measurement", path, 'load_measurement("people.measurement")'), mapped=mapped)
 
 
 def map_measurement(file: VerifiedFile) -> Measurement:
-    """Map a file of a measurement that may have been verified before, in this process or in another.
-
-    The hash of an array is not compared again if the file is still the one that was verified.  All else is checked as
-    `load_measurement` does.
-    """
-    measurement, found = _read(file.path, mapped=True, verified=file)
-    return replace(measurement, mapped_from=found) if isinstance(file.path, Path) else measurement
+    """A file of a measurement, mapped; hashes that any process has compared are not again if it is the same file."""
+    return _read(file.path, mapped=True, verified=file)
 
 
-def _read(path: "AnyPath", *, mapped: bool, verified: VerifiedFile | None = None) -> tuple[Measurement, VerifiedFile]:
+def _read(path: "AnyPath", *, mapped: bool, verified: VerifiedFile | None = None) -> Measurement:
     from residualplanner.ground.stores import local_file
 
     with local_file(path) as at:
         try:
-            header, arrays, file = open_archive(
-                at, kind="measurement", version=FORMAT_VERSION, mapped=mapped, verified=verified
-            )
+            header, arrays, file = open_archive(at, kind="measurement", mapped=mapped, verified=verified)
         except FileFormatError as refusal:
             raise FileFormatError(str(refusal).replace(str(at), str(path))) from None
     if set(header) != _FIELDS or not isinstance(header["plan"], dict):
@@ -223,7 +213,8 @@ def _read(path: "AnyPath", *, mapped: bool, verified: VerifiedFile | None = None
         raise FileFormatError("a measurement must have its answers and the arrays of its plan, and no others")
     # of the arrays of answers that are kept just as the file has them
     hashes = {name: digest for name, digest in file.hashes.items() if name in ("integers", "residuals")}
-    return Measurement(plan, _answers(plan, arrays, noise, hashes), noise), file
+    residuals = _answers(plan, arrays, noise, hashes)
+    return Measurement(plan, residuals, noise, file if mapped and isinstance(path, Path) else None)
 
 
 def _answers(plan: Plan, arrays: Mapping[str, Any], noise: NoiseRecord, hashes: Mapping[str, str]) -> Residuals:

@@ -25,11 +25,6 @@ from residualplanner.method.privacy import Neighbors, PrivacyClaim
 if TYPE_CHECKING:
     from residualplanner.gate.ledger import Ledger
 
-Kind = Literal["discrete", "gaussian"]
-
-#: The generator of continuous noise.
-_GENERATOR = "numpy.random.SFC64"
-_BITS = (OperatingSystemBits.mark, InsecureTestBits.mark)
 _VERSION = re.compile(r"(?=.{1,50}\Z)[0-9]+(\.[0-9A-Za-z+]+)+", re.ASCII)
 _CONTRADICTION = f"what a measurement says about its noise contradicts itself; {GET_IT_BACK}"
 
@@ -64,7 +59,7 @@ class NoiseRecord:
             kept are said there; none for one.
     """
 
-    kind: Kind = "gaussian"
+    kind: Literal["discrete", "gaussian"] = "gaussian"
     seed: int | None = None
     bits: str = OperatingSystemBits.mark
     pcost: Fraction | None = None
@@ -189,7 +184,7 @@ def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
     return {
         "kind": noise.kind,
         "randomness": noise.randomness,
-        "source": noise.bits if noise.kind == "discrete" else f"{_GENERATOR} with a seed from {seeded}",
+        "source": noise.bits if noise.kind == "discrete" else f"numpy.random.SFC64 with a seed from {seeded}",
         "seed": noise.seed,
         "pcost": cost,
         "precision": None if cost is None else exact.precision_rule(plan),
@@ -212,7 +207,7 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
     kind, seed, source = stated["kind"], stated["seed"], stated["source"]
     if seed is not None and (type(seed) is not int or seed < 0):
         raise FileFormatError("a seed must be an integer, at least 0, or absent")
-    is_exact = kind == "discrete" and source in _BITS and seed is None
+    is_exact = kind == "discrete" and source in (OperatingSystemBits.mark, InsecureTestBits.mark) and seed is None
     if not is_exact and kind != "gaussian":
         raise FileFormatError(_CONTRADICTION)
     bits, cost = source if is_exact else OperatingSystemBits.mark, None

@@ -176,10 +176,8 @@ def plain_array(array: Any) -> Any:
 
 def texts_of_array(array: Any) -> tuple[list[bytes], IntArray]:
     """The distinct texts of an Arrow array of strings, and the index of each entry's, -1 where there is none."""
-    import pyarrow as pa
-
-    encoded = array.cast(pa.large_binary()).dictionary_encode()
-    slots = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    encoded = array.cast("large_binary").dictionary_encode()
+    slots = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
     return encoded.dictionary.to_pylist(), slots
 
 
@@ -210,7 +208,6 @@ def each_object(read: Callable[[Any], T], values: NDArray[np.object_]) -> Iterat
 
 def _entries(values: Any) -> list[Any]:
     """The values in Python; strings that are not valid UTF-8 as bytes, which match nothing."""
-    import pyarrow as pa
 
     def text(entry: bytes | None) -> str | bytes | None:
         try:
@@ -221,13 +218,11 @@ def _entries(values: Any) -> list[Any]:
     try:
         return list(values.to_pylist())
     except UnicodeDecodeError:
-        return [*map(text, values.cast(pa.large_binary()).to_pylist())]
+        return [*map(text, values.cast("large_binary").to_pylist())]
 
 
 def _look_up(codes: IntArray, indices: Any) -> IntArray:
-    import pyarrow as pa
-
-    slots = indices.cast(pa.int64()).fill_null(len(codes)).to_numpy(zero_copy_only=False)
+    slots = indices.cast("int64").fill_null(len(codes)).to_numpy(zero_copy_only=False)
     return np.asarray(np.append(codes, MISSING)[slots])
 
 

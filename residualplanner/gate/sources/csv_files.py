@@ -53,8 +53,6 @@ PIECE = 2**20
 #: How many bytes a record may have, its newline included.
 LONGEST = 2**24
 _QUOTE, _COMMA, _RETURN, _NEWLINE = b'",\r\n'
-#: What replaces the rest of a record that is too long: a misplaced quote, whatever follows.
-_TOO_LONG = b'x"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +77,7 @@ def source_of(data: Any, domain: Domain, contributions: Contributions, watch: Ta
     """The records of a CSV file whose header has been checked; its lines are when they are counted.
 
     DataError where there is no such file, no header, or one without the domain's columns.  Whoever counts gets one
-    where lines are not records, and an attribute's rule for unknown values is "error", or newlines in values are
-    allowed.
+    where lines are not records, and an attribute's rule for unknown values is "error", or values may have newlines.
     """
     file, found = _opened(data)
     used, names = separators(found), names_of_columns(domain, contributions)
@@ -223,7 +220,7 @@ def pieces_of_records(file: IO[bytes], *, newlines_in_values: bool) -> Iterator[
         elif len(rest) > LONGEST:
             if newlines_in_values:
                 raise DataError(_UNCLOSED)
-            rest = _TOO_LONG
+            rest = b'x"'  # a misplaced quote, whatever follows
     if rest:
         rest += b"\n"
         if _after_last_record(rest, newlines_in_values=newlines_in_values) == 0:

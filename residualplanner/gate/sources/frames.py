@@ -160,8 +160,6 @@ _FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
 _BUFFER = 2**20
 #: What Hive, and Spark after it, write for no value.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-#: Folders whose files are not all in the table: a log says which are.
-_LOGS = ("_delta_log", ".hoodie")
 
 
 #: A file, and the columns that its path holds: names and values.
@@ -171,8 +169,7 @@ FolderFile = tuple[Path, tuple[tuple[str, str | None], ...]]
 def frame_of(data: Any) -> Frame:
     """The records of a frame, of a Parquet file, of one of a statistics package, or of a folder of Parquet files.
 
-    DataError where there is no such file, or its name ends in none of those that are read; or the folder holds anything
-    but Parquet files.
+    DataError where there is no such file, or its name ends otherwise; or the folder holds anything but Parquet files.
     """
     if not isinstance(data, str | Path):
         make = maker_of(data)
@@ -229,7 +226,7 @@ def _frame_of_folder(folder: Path) -> Frame:
 
 def _parts_of(folder: Path) -> Iterator[FolderFile]:
     for where, folders, files in os.walk(folder, onerror=_raise):
-        if any(name in folders for name in _LOGS):
+        if any(name in folders for name in ("_delta_log", ".hoodie")):
             raise DataError(
                 "the folder holds a table whose log says which files count (Delta Lake, Hudi); read it with the "
                 "library that knows the log, and give the frame"

@@ -270,8 +270,7 @@ class PersonReader:
     def _first(self, numbers: IntArray, contents: Sequence[NDArray[np.generic]]) -> NDArray[np.bool_]:
         """Which records are among the first of their person: by the order, then at random.
 
-        ``numbers`` (2, records) are those of the person and in the order; ``contents`` (records,) each, all that else
-        is known.
+        ``numbers`` (2, records): of the person, and in the order; ``contents`` (records,) each: all else that is known.
         """
         person, position = numbers
         # Equal records are as good as one another, so that in this order a person's records are always the same.

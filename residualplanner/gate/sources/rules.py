@@ -28,7 +28,6 @@ WEIGHTS = {
     ABOVE: "weight above the maximum",
     BETWEEN_UNITS: "weight between units",
 }
-#: The words of all rules.
 RULES = ("unknown", "missing", *WEIGHTS.values(), "no person")
 _PROBLEM = {
     "unknown": 'has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop"',
@@ -51,8 +50,7 @@ class Part(NamedTuple):
 
     columns: Sequence[Any]  # the entries of each column that is read, in Arrow arrays or pandas columns
     records: int  # how many there are
-    #: of lines of a CSV file, (records,): which have quotes as they should be, and which are records; there are entries
-    #: of these alone
+    #: of lines of a CSV file, (records,): which have sound quotes, and which are records; only these have entries
     lines: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
 
     @property

@@ -14,11 +14,6 @@ from residualplanner.ground.checks import IntArray
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import MISSING, UNKNOWN
 
-#: How many different values of a column are remembered.
-_DISTINCT = 1_000
-#: How many numbers of lines are.
-_LINES = 5
-
 
 @dataclass(slots=True)
 class Offenders:
@@ -36,7 +31,7 @@ class Offenders:
         self.lines += int(concerned[len(of_column) :].sum())
         for entry in entries:
             key = (str(entry) if isinstance(entry, np.generic) else repr(entry), type(entry).__name__)
-            if key in self.values or len(self.values) < _DISTINCT:
+            if key in self.values or len(self.values) < 1_000:
                 self.values[key] += 1
                 self.examples.setdefault(key, entry)
 
@@ -66,7 +61,7 @@ class Tally:
             self.unsound += unsound
             self.unequal += int((~fits).sum()) - unsound
             first = self.records + 2  # the names are in line 1
-            self.numbers += (np.flatnonzero(~fits)[: _LINES - len(self.numbers)] + first).tolist()
+            self.numbers += (np.flatnonzero(~fits)[: 5 - len(self.numbers)] + first).tolist()
         self.records += part.records
         drops = np.zeros(part.records, dtype=np.bool_)
         for position, of_column in enumerate(codes):

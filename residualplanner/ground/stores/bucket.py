@@ -31,10 +31,6 @@ VARIABLES = {
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
 #: How the variables start that obstore reads.
 _PROVIDERS = ("AWS_", "AZURE_", "GOOGLE_")
-#: What is written to an object is held in memory up to so many bytes, and then in a file without a name.
-_SPOOL_BYTES = 2**26
-#: How long a request is tried again; one whose keys or endpoint are wrong would be for minutes.
-_PATIENCE = timedelta(minutes=1)
 #: What a folder holds as soon as it is whole.
 LAST = "manifest.json"
 _ACCEPTED = (
@@ -138,7 +134,7 @@ class Bucket:
     @contextmanager
     def writing(self) -> Iterator[Any]:
         """A file whose content becomes the object, in the place of one that is there, if the block does not raise."""
-        with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as file:
+        with tempfile.SpooledTemporaryFile(2**26) as file:  # in memory up to so many bytes, then without a name
             yield file
             file.seek(0)
             with self._reached() as (obstore, client):
@@ -175,9 +171,7 @@ class Bucket:
             raise _refused(str(self), type(error).__name__) from None
 
 
-#: A file or folder, on a disk or in a bucket.
 AnyPath = Path | Bucket
-#: A store, which has objects that are written once.
 ObjectStore = Folder | Bucket
 
 
@@ -235,8 +229,7 @@ def local_file(path: AnyPath) -> Iterator[Path]:
 def new_folder(path: AnyPath) -> Iterator[Path]:
     """A folder on a disk that appears at ``path`` when the block ends, whole or not at all.
 
-    In a bucket what has no ``manifest.json`` is no release, so that is the last object to be made.  FileExistsError
-    where there is something already.
+    In a bucket what has no ``manifest.json`` is no release, so it is last.  FileExistsError where something is there.
     """
     if isinstance(path, Path):
         with write_folder_atomically(path) as folder:
@@ -262,7 +255,7 @@ def _client(address: str, settings: tuple[tuple[str, str], ...], variables: tupl
     endpoints = (config.get("endpoint"), *map(dict(variables).get, _ENDPOINTS))
     is_plain = next((each for each in endpoints if each), "").startswith("http://")
     try:
-        retry = {"retry_timeout": _PATIENCE}
+        retry = {"retry_timeout": timedelta(minutes=1)}  # a request with wrong keys or a wrong endpoint would take more
         return from_url(address, config=config or None, client_options={"allow_http": is_plain}, retry_config=retry)
     except (BaseError, ValueError) as error:
         raise _refused(address, type(error).__name__) from None

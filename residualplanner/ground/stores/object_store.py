@@ -19,7 +19,6 @@ from residualplanner.ground.atomic import force_name
 from residualplanner.ground.errors import MissingExtraError, ResourceError, StoreError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(\.[a-z0-9_-]+)*(/[a-z0-9][a-z0-9_-]*(\.[a-z0-9_-]+)*)*", re.ASCII)
-_LONGEST = 200
 #: Where objects stand for a moment that only try the store.
 PROBES = "probes/"
 #: Where a folder has objects before they have a name; no object's name starts so.
@@ -30,7 +29,7 @@ _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 
 def require_name(name: str) -> str:
     """Return ``name``, or raise ValueError unless it is one that every store holds, which leads out of none."""
-    if not _NAME.fullmatch(name) or len(name) > _LONGEST:
+    if not _NAME.fullmatch(name) or len(name) > 200:
         raise ValueError(f"names of objects are lower-case words joined by dots and slashes, got {name[:40]!r}")
     return name
 
@@ -74,10 +73,10 @@ class Folder:
         the answer of a server was lost and a second request found the object there.
         """
         # A file beside the others is forced to the disk, and linked, which fails where a file has the name.
-        target, unfinished = self._file(name), self.path / _UNFINISHED / secrets.token_hex(16)
+        unfinished = self.path / _UNFINISHED / secrets.token_hex(16)
         if not self.path.parent.exists():
             raise StoreError(f"{self.path} cannot be made: there is no {self.path.parent}; make it")
-        with _as_store_errors(target):
+        with self._file(name) as target:
             for folder in (unfinished.parent, target.parent):
                 self._make(folder)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
@@ -97,8 +96,7 @@ class Folder:
 
     def read(self, name: str) -> bytes:
         """All bytes of an object; FileNotFoundError where there is none, StoreError where it cannot be read."""
-        path = self._file(name)
-        with _as_store_errors(path):
+        with self._file(name) as path:
             return path.read_bytes()
 
     def names(self, prefix: str) -> list[str]:
@@ -113,8 +111,7 @@ class Folder:
 
     def remove(self, name: str) -> None:
         """Remove an object, if it is there; StoreError where it cannot be removed."""
-        path = self._file(name)
-        with _as_store_errors(path):
+        with self._file(name) as path:
             path.unlink(missing_ok=True)
 
     def remove_unfinished(self) -> None:
@@ -127,8 +124,11 @@ class Folder:
         there = next(folder for folder in (self.path, *self.path.parents) if folder.exists())
         return shutil.disk_usage(there).free
 
-    def _file(self, name: str) -> Path:
-        return self.path / require_name(name)
+    @contextmanager
+    def _file(self, name: str) -> Iterator[Path]:
+        path = self.path / require_name(name)
+        with _as_store_errors(path):
+            yield path
 
     def _make(self, folder: Path) -> None:
         """Make a folder of the store, and those above it up to the store's, and force their names to the disk."""

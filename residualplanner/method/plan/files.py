@@ -20,7 +20,6 @@ from residualplanner.ground.array_hashes import content_hash
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import has_shape
 from residualplanner.ground.errors import BudgetError, FileFormatError, WorkloadError
-from residualplanner.ground.format_version import FORMAT_VERSION
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
@@ -99,14 +98,14 @@ def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
 def save_plan(plan: Plan, path: PathLike) -> None:
     """Write a plan to one file, whole or not at all."""
     header, arrays = plan_to_archive(plan)
-    write_archive(path, kind="plan", version=FORMAT_VERSION, header=header, arrays=arrays)
+    write_archive(path, kind="plan", header=header, arrays=arrays)
 
 
 def plan_bytes(plan: Plan) -> bytes:
     """The bytes of the file that `Plan.save` writes."""
     header, arrays = plan_to_archive(plan)
     file = io.BytesIO()
-    archive_pieces(kind="plan", version=FORMAT_VERSION, header=header, arrays=arrays)(file)
+    archive_pieces(kind="plan", header=header, arrays=arrays)(file)
     return file.getvalue()
 
 
@@ -120,12 +119,12 @@ def load_plan(path: PathLike) -> Plan:
 
     Guarantees: the cost is recomputed from the noise and the bases, and is within the budget the file states.
     """
-    return plan_from_archive(*read_archive(path, kind="plan", version=FORMAT_VERSION))
+    return plan_from_archive(*read_archive(path, kind="plan"))
 
 
 def plan_of_bytes(content: bytes) -> Plan:
     """Undo `plan_bytes`; errors as those of `load_plan`."""
-    return plan_from_archive(*parse_archive(content, kind="plan", version=FORMAT_VERSION))
+    return plan_from_archive(*parse_archive(content, kind="plan"))
 
 
 def plan_hash(plan: Plan) -> str:

@@ -9,6 +9,7 @@ from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBi
 from residualplanner.gate.ledger import Ledger, LedgerEntry
 from residualplanner.gate.measurement.blocks import AnswersOnDisk
 from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
+from residualplanner.gate.measurement.measure import bill_of_plan
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.opening import require_several_readings
@@ -17,7 +18,8 @@ from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import BudgetError, ResourceError
 from residualplanner.ground.process import require_guarded_main
-from residualplanner.ground.stores import ObjectStore, open_store, require_create_if_absent
+from residualplanner.ground.stores import ObjectStore, open_store
+from residualplanner.ground.stores.object_store import require_create_if_absent
 from residualplanner.ground.words import ChargeTime, bytes_text
 from residualplanner.method.plan.plan import Plan
 from residualplanner.scale.engines.cluster import Cluster
@@ -92,7 +94,7 @@ def _charged(release: stored.StoredRelease, noise: ExactNoise, ledger: Ledger | 
     """The entry of a release in the ledger: the one that is there if it was charged before, else a new one."""
     if ledger is None:
         return None
-    bill = spending.bill_of_plan(noise.plan, noise.cost, purpose=release.purpose, again=release.again)
+    bill = bill_of_plan(noise.plan, noise.cost, purpose=release.purpose, again=release.again)
     return release.entry(ledger, least=noise.cost) or bill.charge(ledger)
 
 
@@ -219,7 +221,7 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
     if stored.RELEASE in objects.names(stored.RELEASE):
         raise stored.in_use(objects)
     noise = exact_noise(plan)
-    spending.bill_of_plan(plan, noise.cost, again=options.again).require_room(ledger)
+    bill_of_plan(plan, noise.cost, again=options.again).require_room(ledger)
     require_public_number(data, plan.neighbors)
     tasks, task_cells = tasks_within(noise, options.task_cells, require_ready_engine(data, objects))
     opening = partial(

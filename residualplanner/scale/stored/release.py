@@ -197,7 +197,7 @@ def answer_bytes(
     """The object that holds the answers of a task, and its receipt."""
     header = {**_header(release, task, generation), "witness": witness}
     file = io.BytesIO()
-    archive_pieces(kind=_KIND, version=FORMAT_VERSION, header=header, arrays=answers.to_arrays())(file)
+    archive_pieces(kind=_KIND, header=header, arrays=answers.to_arrays())(file)
     content = file.getvalue()
     return content, Receipt(task, Outcome.ANSWERED, generation, hashlib.sha256(content).hexdigest(), witness)
 
@@ -208,7 +208,7 @@ def read_answers(
     """Undo `answer_bytes`; FileFormatError where it is damaged, or of another release, task or generation."""
     where = f"the answers of task {task} in {release.store}"
     try:
-        header, arrays = parse_archive(content, kind=_KIND, version=FORMAT_VERSION)
+        header, arrays = parse_archive(content, kind=_KIND)
     except FileFormatError as error:
         raise FileFormatError(f"{where} are damaged: {error}") from None
     witness = header.pop("witness", None)

@@ -15,7 +15,8 @@ from typing import NamedTuple, Protocol, final
 
 from residualplanner.ground.errors import ResourceError
 from residualplanner.ground.process import GUARD, memory_left, require_guarded_main
-from residualplanner.ground.stores import Mark, ObjectStore, marked
+from residualplanner.ground.stores import Mark, ObjectStore
+from residualplanner.ground.stores.object_store import marked
 from residualplanner.ground.version import __version__
 
 

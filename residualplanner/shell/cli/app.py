@@ -293,14 +293,14 @@ def synthesize(
 
     if len(files) == 2 and kinds.kind_of_path(files[0]) == kinds.SPEC:
         require_files("synthesize", paths.RECORDS, files[1])
-        releasing.run_stages(read_spec(files[0]), files[1], path, staging, output, made=made, dry_run=dry_run)
+        releasing.run_stages(read_spec(files[0]), files[1], path, staging, output, dry_run=dry_run, **made)
         return
     require_files("synthesize", paths.SPEC, spec)
     if len(files) == 1 and (files[0] / "run.json").is_file():
-        releasing.run_kept_stages(files[0], path, output_of(spec), output, made, dry_run=dry_run)
+        releasing.run_kept_stages(files[0], path, output_of(spec), output, dry_run=dry_run, **made)
         return
     require_files("synthesize", paths.ANSWERS, *files)
-    releasing.run_synthesize(files, path, output_of(spec), output, made, dry_run=dry_run)
+    releasing.run_synthesize(files, path, output_of(spec), output, dry_run=dry_run, **made)
 
 
 @_command

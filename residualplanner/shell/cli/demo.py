@@ -19,7 +19,6 @@ from residualplanner.shell.cli.spec.starting import spec_text
 from residualplanner.shell.cli.spec.wanted import WantedOutput
 from residualplanner.shell.cli.words import say_errors, say_spending
 
-#: The confidence level of what is printed.
 LEVEL = 0.95
 
 _INTRODUCTION = """\

@@ -28,7 +28,6 @@ from residualplanner.shell.cli.spec.tables import UNDECLARED
 
 T = TypeVar("T")
 
-_NUMBER = re.compile(r"-?([0-9]+(\.[0-9]+)?|inf)")
 _HOW_TO_DECLARE = """\
 Which values can each column take?  Labels: F, M, or with what they mean: F=Women, M=Men; "b, c" where one has a
 comma.  Codes 0, 1, ..: how many, as 85.  Numbers: the edges of bins, as 0 < 18 < 65 < inf.
@@ -43,7 +42,6 @@ Entries may be missing.  A record without one is refused, and the release with i
 label it is counted, as edu=Not stated, income=drop (left out of all tables).{}  Press Enter for none."""
 _TABLES = "Tables: all that cross up to so many columns, and the total.  The more tables, the more noise in each."
 _PERSONS = "What is protected: a person with up to so many records.  1 where each record is of another person."
-#: At which delta a budget is explained.
 _DELTA = "1e-6"
 _BUDGETS = f"""\
 The privacy budget: the smaller, the less a release can reveal about anyone, and the more noise.
@@ -60,7 +58,7 @@ def values_of_text(name: str, text: str) -> Attribute | None:
     if "<" in text and '"' not in text:  # labels with this sign are in quotes
         edges = [edge.strip() for edge in text.split("<")]
         for edge in edges:
-            if not _NUMBER.fullmatch(edge):
+            if not re.fullmatch(r"-?([0-9]+(\.[0-9]+)?|inf)", edge):
                 raise DomainError(
                     f"edges of bins are numbers, as in 0 < 18 < 65 < inf; {edge!r} is none (labels with < are put in "
                     "double quotes)"

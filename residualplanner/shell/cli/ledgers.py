@@ -18,12 +18,10 @@ from residualplanner.shell.cli.spec.file import SpecFile
 from residualplanner.shell.cli.words import say_caution
 from residualplanner.shell.session import begun_ledger, given, opened_ledger, require_stated
 
-_COST = re.compile(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?")
-
 
 def cost_of_text(text: str) -> Fraction:
     """The exact cost that was typed; BudgetError where it is none."""
-    if not _COST.fullmatch(text) or ("." in text and "/" in text):
+    if not re.fullmatch(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?", text) or ("." in text and "/" in text):
         raise BudgetError(f"a pcost is written as 1, 0.5 or 1/3; got {text[:80]!r}")
     return Fraction(text)
 

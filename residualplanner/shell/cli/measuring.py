@@ -130,16 +130,6 @@ class Measure:
         say_charge(ledger, self.output)
 
 
-def require_no_measurement(kept: Path, folder: Path, options: Sequence[str] = ()) -> None:
-    """Raise FileExistsError if an earlier release was stopped after it had paid for its measurement."""
-    if kept.exists() or kept.is_symlink():
-        raise FileExistsError(
-            f"{kept} exists already: an earlier run measured and paid for it, but wrote no tables.\n"
-            f"Write them, at no further cost, with  {reconstructing(kept, folder, options)}\n"
-            "or move that file elsewhere to measure again, at the full cost"
-        )
-
-
 def reconstructing(measurement: Path, folder: Path, options: Sequence[str] = ()) -> str:
     """The command that computes the tables of a measurement, with options where they are not to be unbiased."""
     return command_text("reconstruct", measurement, "-o", folder, *options)

@@ -15,7 +15,6 @@ from typer import Argument, Exit, Option, echo
 from residualplanner.ground.version import __version__
 from residualplanner.ground.words import MOST_FILES, ChargeTime, FormatName, Notion, ProfileName, RoundingName
 
-#: The losses that have a name on the command line.
 LossName = Literal["sum", "max", "sqrt", "equal"]
 
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 #: The least time between two reports of progress, in seconds; how often it is reported while records are read.
 INTERVAL, _REPORTS = 1.0, 10
-#: How wide a bar of progress is.
 _BAR = 40
 _FAILED, _WRONG_INPUT = 1, 2
 #: The library's errors for which the input is not to blame, and the system's for which it is.

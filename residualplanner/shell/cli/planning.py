@@ -31,8 +31,6 @@ from residualplanner.shell.cli.steps import require_writable
 from residualplanner.shell.cli.words import say_errors, say_means, say_plan, say_workload
 from residualplanner.shell.questions import Comparison, compare
 
-#: How many tables of plans side by side are shown: those that they treat most differently.
-_ROWS = 10
 #: What a page is about, by what it is made from.
 _ON_PAGES = {
     PLAN: "the workload, its privacy cost, how accurate every table is",
@@ -153,7 +151,7 @@ def _say_totals(comparison: Comparison, output: Output) -> None:
 def _say_margins(comparison: Comparison, level: float, output: Output) -> None:
     margins = comparison.queries["moe"]
     values = margins.to_numpy()
-    order = np.argsort(-np.nanmax(values, axis=1) / np.nanmin(values, axis=1), kind="stable")[:_ROWS]
+    order = np.argsort(-np.nanmax(values, axis=1) / np.nanmin(values, axis=1), kind="stable")[:10]
     shown = f"the {len(order)} of {len(values):,} tables that differ most" if len(order) < len(values) else "all tables"
     output.say(f"Margin of error of a cell ({level:.0%}), {shown}:", event="heading")
     names = [str(name) for name in margins.columns]

@@ -174,7 +174,12 @@ def run_release(
     """Plan, measure and reconstruct; the measurement is beside the folder until that is complete, and then in it."""
     measured, memory = folder.with_name(f"{folder.name}.measurement"), gates.memory_of(measuring)
     wanted = WantedOutput(spec.output, spec)
-    gates.require_no_measurement(measured, folder, wanted.options)
+    if measured.exists() or measured.is_symlink():
+        raise FileExistsError(
+            f"{measured} exists already: an earlier run measured and paid for it, but wrote no tables.\n"
+            f"Write them, at no further cost, with  {gates.reconstructing(measured, folder, wanted.options)}\n"
+            "or move that file elsewhere to measure again, at the full cost"
+        )
     with naming(spec.path):
         ledger = wanted_ledger(measuring.ledger, spec)
     require_apart(folder, measured, *([] if ledger is None else [ledger.path]))
@@ -187,14 +192,12 @@ def run_release(
             plan = make_plan(spec, output, is_written=True, memory=memory)
         until = f", until {folder} holds them"
         answers = gates.Measure(plan, records, measured, ledger, measuring, output, until=until)
-        tables = WriteTables(
-            plan, lambda: reconstruct(answers.done), folder, wanted, adjustments, output, measured=measured
-        )
+        tables = WriteTables(plan, lambda: reconstruct(answers.done), folder, wanted, adjustments, output, measured)
         _carry_out([answers, tables], output, dry_run=dry_run)
 
 
 def run_synthesize(
-    paths: Sequence[Path], file: Path, wanted: WantedOutput, output: Output, made: dict[str, Any], *, dry_run: bool
+    paths: Sequence[Path], file: Path, wanted: WantedOutput, output: Output, *, dry_run: bool, **made: Any
 ) -> None:
     """Write records made from a measurement, from several, or from the tables of a folder."""
     beside = sidecar_path(file)
@@ -214,21 +217,14 @@ def run_synthesize(
                 output.fact("Would write", text, event="would-write", path=file)
                 rehearsal.say_rehearsed([], file, output)
                 return
-            people = _made(release, facts, made, output)
+            people = _made(release, facts, output, **made)
         with output.progress("writing the records"):
             people.save(file)
         _say_made(people, file, output)
 
 
 def run_stages(
-    spec: SpecFile,
-    data: Path,
-    file: Path,
-    typed: StagingOptions,
-    output: Output,
-    made: dict[str, Any],
-    *,
-    dry_run: bool,
+    spec: SpecFile, data: Path, file: Path, typed: StagingOptions, output: Output, *, dry_run: bool, **made: Any
 ) -> None:
     """Measure in stages, and write synthetic records; a run that was stopped goes on from its folder."""
     folder, beside, wanted = file.with_name(f"{file.name}.stages"), sidecar_path(file), output_of(spec.path)
@@ -255,11 +251,11 @@ def run_stages(
         staged = gates.measured(measure_in_stages, plan, records.records, output, **how)
         if found is None or len(found.entries) > before:
             say_charge(found, output)
-        _write(staged, folder, file, wanted, made, output)
+        _write(staged, folder, file, wanted, output, **made)
 
 
 def run_kept_stages(
-    folder: Path, file: Path, wanted: WantedOutput, output: Output, made: dict[str, Any], *, dry_run: bool
+    folder: Path, file: Path, wanted: WantedOutput, output: Output, *, dry_run: bool, **made: Any
 ) -> None:
     """Write synthetic records from the stages of an earlier run, at no further cost."""
     with telling_outputs(sidecar_path(file), file):
@@ -267,22 +263,18 @@ def run_kept_stages(
         if dry_run:
             output.fact("Would write", f"{file}, and {sidecar_path(file)}", event="would-write", path=file)
             return
-        _write(staged, folder, file, wanted, made, output)
+        _write(staged, folder, file, wanted, output, **made)
 
 
-def _write(
-    staged: StagedRelease, folder: Path, file: Path, wanted: WantedOutput, made: dict[str, Any], output: Output
-) -> None:
+def _write(staged: StagedRelease, folder: Path, file: Path, wanted: WantedOutput, output: Output, **made: Any) -> None:
     output.fact("Guarantee", staged.noise.guarantee)
     with wanted.naming():
-        people = _made(staged, wanted.adjustments(staged.domain), made, output)
+        people = _made(staged, wanted.adjustments(staged.domain), output, **made)
     people.save(file)
     _say_made(people, file, output, f", and {folder} has all stages")
 
 
-def _made(
-    source: Release | StagedRelease, facts: Adjustments, made: dict[str, Any], output: Output
-) -> SyntheticRecords:
+def _made(source: Release | StagedRelease, facts: Adjustments, output: Output, **made: Any) -> SyntheticRecords:
     with output.progress("making the records") as progress:
         return synthesize(source, known=facts.known, impossible=facts.impossible, **made, progress=progress)
 

@@ -28,8 +28,6 @@ TABLE_LIMIT = 2**28
 _AT_REST = 2**28
 #: Bytes of a measurement's file besides its numbers: names of arrays, labels of attributes.
 _HEADER = 2**16
-#: The errors of file systems that cannot reserve space; there nothing is reserved.
-_NO_ANSWER = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 #: The least bytes for each cell and each table in files of a format.
 _LEAST = {"parquet": (8, 1000), "csv": (25, 0), "xlsx": (10, 4000), "workbook": (10, 0), "parts": (8, 0)}
 
@@ -86,7 +84,7 @@ def require_space(path: Path, size: int) -> None:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, size)
         except OSError as error:
-            if error.errno not in _NO_ANSWER:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):  # of those that cannot reserve space
                 raise
         raise _EnoughError
 

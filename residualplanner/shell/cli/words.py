@@ -15,7 +15,6 @@ from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import (
     COUNTS,
     JOIN,
-    FormatName,
     count_text,
     is_plain,
     listed,
@@ -116,7 +115,7 @@ def say_omission(plan: Plan, output: Output) -> None:
 
 
 def say_release(
-    release: Release, folder: Path, output: Output, *, file_format: FormatName, comparisons: int, options: Sequence[str]
+    release: Release, folder: Path, output: Output, *, file_format: str, comparisons: int, options: Sequence[str]
 ) -> None:
     """Say what has been written to a folder of tables, what their numbers are, and how to make a page with options."""
     product, in_parts = release.product, file_format == PARTS_FORMAT

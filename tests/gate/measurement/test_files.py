@@ -21,7 +21,7 @@ from saved_plans import changes, placed, plan_hash, plan_to_archive, read, write
 DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": ["x", "y", "z", "w"]})
 PLAN = select(marginals(DOMAIN, up_to=2), budget=zcdp(0.5))
 CODES = np.random.default_rng(5).integers(0, DOMAIN.sizes, (40, 4))
-KIND = {"kind": "measurement", "version": 1}
+KIND = {"kind": "measurement"}
 
 
 BY_SET = plan_by_set(sample_workload(), 6)

@@ -121,8 +121,8 @@ def test_a_budget_for_continuous_noise_is_refused_before_the_charge_and_the_reco
     assert plan.budget == budget
     for attempt in (
         lambda: measure(plan, Unread(), ledger=ledger),
-        lambda: require_measurable(plan, ledger=ledger),
-        lambda: require_measurable(plan),
+        lambda: require_measurable(plan, ledger=ledger, again=False),
+        lambda: require_measurable(plan, ledger=None, again=False),
         lambda: Ledger(budget),
         lambda: Ledger.create(tmp_path / "l", budget=budget, data_set="census"),
     ):

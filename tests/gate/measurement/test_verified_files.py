@@ -21,7 +21,7 @@ RECORDS = np.zeros((10, 3), dtype=int)
 @pytest.fixture
 def time_step(monkeypatch):
     """Set how many nanoseconds after a change another one may go unseen."""
-    return lambda nanoseconds: monkeypatch.setattr(_array_hashes, "_TIME_STEP", nanoseconds)
+    return lambda nanoseconds: monkeypatch.setattr(_array_hashes, "TIME_STEP", nanoseconds)
 
 
 @pytest.fixture

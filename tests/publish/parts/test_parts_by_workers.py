@@ -72,7 +72,7 @@ def path(tmp_path):
 @pytest.fixture
 def release(path, monkeypatch):
     """Of three parts, whose file is mapped, and was written long ago."""
-    monkeypatch.setattr(array_hashes, "_TIME_STEP", -(10**15))
+    monkeypatch.setattr(array_hashes, "TIME_STEP", -(10**15))
     rp.measure(PLAN, np.zeros((10, 3), dtype=int)).save(path)
     with small_parts(1600, 1600):
         release = rp.reconstruct(rp.load_measurement(path, mapped=True))

@@ -13,13 +13,13 @@ import pytest
 
 import residualplanner as rp
 import session_processes
-from residualplanner.ground import stores
+from residualplanner.ground.stores.object_store import Folder
 from session_processes import PLAN, RECORDS
 from shell.specs import require_measurable
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no fork elsewhere")
 
-COST = require_measurable(PLAN)
+COST = require_measurable(PLAN, ledger=None, again=False)
 SCENES = ("race", *session_processes.SCENES)
 
 
@@ -90,7 +90,7 @@ def test_a_session_killed_at_any_step_leaves_whole_outputs_that_were_charged_and
 def test_a_store_killed_at_any_step_is_resumed_for_the_same_charge_and_the_same_answers(told):
     seen = set()
     for folder in folders_of_killed(told.store):
-        charges, store = checked_charges(folder), stores.Folder(folder / "store")
+        charges, store = checked_charges(folder), Folder(folder / "store")
         has_begun = (folder / "store").exists() and bool(store.names("release.json"))
         answers = {name: store.read(name) for name in store.names("answers/")} if has_begun else {}
         seen.add((charges, has_begun, bool(answers)))

@@ -31,7 +31,7 @@ def forbidden(**options):
 
 def test_what_is_measured_is_charged_exactly_and_told_before_and_after():
     session = Session(RECORDS, budget=pcost(1), data_set="visits")
-    cost = require_measurable(PLAN)
+    cost = require_measurable(PLAN, ledger=None, again=False)
     before, after = session.balance, session.balance_after(PLAN)
     assert (before.spent, after.spent, after.remaining) == (0, cost, 1 - cost)
     measurement = session.measure(PLAN)
@@ -94,7 +94,7 @@ def test_records_that_fail_stay_out_of_sight_and_cost_nothing_unless_the_charge_
     session = Session(np.array([[0, 7]]), budget=pcost(1))
     with pytest.raises(rp.errors.DataError) as caught:
         getattr(session, method)(PLAN, charge=charge)
-    assert session.balance.spent == (require_measurable(PLAN) if charge == "first" else 0)
+    assert session.balance.spent == (require_measurable(PLAN, ledger=None, again=False) if charge == "first" else 0)
     require_no_records(caught.value)
 
 

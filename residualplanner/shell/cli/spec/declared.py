@@ -31,8 +31,6 @@ _MONTH, _YEAR = re.compile("[0-9]{4}-[0-9]{2}"), re.compile("[0-9]{4}")
 _TRUTH = {"true": True, "false": False}
 #: The types of columns of numbers that are not all integers, as dictionaries call them.
 _NUMBER_TYPE = re.compile(r"num(ber|eric)?|float[0-9]*|double|real|decimal|continuous", re.IGNORECASE)
-_NOTHING = About()
-#: The note on a column without a value.
 NO_VALUE = "no value in the dictionary"
 
 
@@ -43,15 +41,15 @@ class Declared:
     name: str
     attribute: Attribute | None  # None where its values are still to be declared
     note: str = ""  # what is known in place of values
-    about: About = _NOTHING
+    about: About = About()  # noqa: RUF009 - frozen
 
     def lines(self) -> list[str]:
         """The column's entry in a spec, below a comment with the note."""
-        if self.attribute is None:
-            words = ", ".join(f"{word} = {toml_text(text)}" for word, text in self.about.to_json().items())
-            notes = [*_comment(words), *_comment(self.note)]
-            return [*notes, f'{key_text(self.name)} = "{UNDECLARED}"']
-        return [*_comment(self.note), f"{key_text(self.name)} = {attribute_text(self.attribute)}"]
+        entry = f"{key_text(self.name)} = "
+        if self.attribute is not None:
+            return [*_comment(self.note), entry + attribute_text(self.attribute)]
+        words = ", ".join(f"{word} = {toml_text(text)}" for word, text in self.about.to_json().items())
+        return [*_comment(words), *_comment(self.note), f'{entry}"{UNDECLARED}"']
 
 
 def _of_values(name: str, meaning_of: Mapping[str, str]) -> Declared:
@@ -219,7 +217,6 @@ _MISSING = re.compile(
     r"blank|refused|n/?a)\b",
     re.IGNORECASE,
 )
-_WIDE = ("type", "min", "max", "values", "bins", "size")
 _RANGE = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*(?:-|–|\.\.|to)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
 
 Row = dict[str, str]
@@ -231,7 +228,7 @@ def read_dictionary(path: Path) -> list[Declared]:
     header = next(rows, (1, {}))[1]
     if "name" in header and "value" in header:
         return _long(path, rows)
-    if "name" in header and any(word in header for word in _WIDE):
+    if "name" in header and any(word in header for word in ("type", "min", "max", "values", "bins", "size")):
         return [_wide(path, number, row) for number, row in rows]
     raise FileFormatError(
         f"{path}: a data dictionary needs a first line that names its columns: variable and value, or variable and "

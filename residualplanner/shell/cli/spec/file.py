@@ -14,11 +14,9 @@ from residualplanner.shell.cli.spec import values
 from residualplanner.shell.cli.spec.output_tables import OutputTable
 from residualplanner.shell.cli.spec.tables import Attribute, Kind, Query, Where
 
-#: The longest spec, in bytes.
 SIZE_LIMIT = 2**20
 #: How many dots there may be between two other signs of TOML: its parser is slow for names of very many parts.
 DOT_LIMIT = 100
-#: What the key of random choices must be.
 _KEY_WORDS = "64 hexadecimal digits, 0 to 9 and a to f, are expected, as `openssl rand -hex 32` writes them"
 
 

@@ -32,9 +32,6 @@ from residualplanner.shell.cli.spec.declared import labels_of_pairs
 from residualplanner.shell.cli.spec.file import QueriesTable, SpecFile
 from residualplanner.shell.cli.spec.tables import MAKERS, AttributeTable, KindTable, Query, Where
 
-#: What to do about kinds on attributes that no table of a family has.
-_OF_FAMILY = "include more attributes, raise max_cells, or write queries = [...]"
-
 
 def _read_hierarchy(spec: SpecFile, name: str) -> Hierarchy | None:
     """The hierarchy in the file that a spec names for an attribute, if it names one; the file is read once."""
@@ -149,7 +146,8 @@ def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
             if queries:
                 part, remedy = Workload(domain, queries, weights=[table.weight] * len(queries)), "add each to a query"
             else:
-                part, remedy = _family(table, domain, kinds), _OF_FAMILY
+                part = _family(table, domain, kinds)
+                remedy = "include more attributes, raise max_cells, or write queries = [...]"
             unused = [name for name in kinds if name not in domain or not part.uses[domain.positions((name,))].any()]
             if unused:
                 problem = f"{where}, kinds: no table of this entry has the {names_text('attribute', sorted(unused))}"

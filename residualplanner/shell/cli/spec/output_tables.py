@@ -50,10 +50,6 @@ class KnownTable(allowed.SpecTable):
         return self
 
 
-#: How numbers become others than the unbiased estimates.
-_ADJUSTED = "write nonnegative = true or round_to = 1, or as options --nonnegative or --round-to 1"
-
-
 class QualityTable(allowed.SpecTable):
     """Which estimates are too noisy to use, by their coefficient of variation: standard error over estimate."""
 
@@ -175,9 +171,10 @@ class OutputTable(allowed.SpecTable):
         """What does not go together, and what to write instead; empty where all does."""
         if (self.known or self.impossible) and not self.nonnegative:
             return "known and impossible are for non-negative tables; write nonnegative = true, or --nonnegative"
+        adjusting = "write nonnegative = true or round_to = 1, or as options --nonnegative or --round-to 1"
         for name in ("with_unbiased", "published_errors"):
             if getattr(self, name) and not self.is_adjusted:
-                return f"{name} is for other numbers than unbiased ones; {_ADJUSTED}"
+                return f"{name} is for other numbers than unbiased ones; {adjusting}"
         return ""
 
     @property

@@ -22,11 +22,9 @@ from residualplanner.shell.cli.spec.objects import domain_of_spec
 
 #: Where the weight of a domain stands.
 _WEIGHT = '# weight = { column = "hours", maximum = 60, unit = "0.5", above = "clip" }\n'
-#: What is said above columns without values.
 TO_FILL_IN = """\
 # Write the values of each column in place of "?", and remove the columns that are not to be published.
 """
-_NO_LEDGER = '# ledger = { file = "people.ledger",'
 
 
 class StartingSpec(NamedTuple):
@@ -44,7 +42,7 @@ def _template() -> str:
 
 def with_ledger(text: str, name: str) -> str:
     """The text of a spec with a ledger in a file of this name."""
-    return text.replace(_NO_LEDGER, f"ledger = {{ file = {declared.string_text(name)},")
+    return text.replace('# ledger = { file = "people.ledger",', f"ledger = {{ file = {declared.string_text(name)},")
 
 
 def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool = False) -> StartingSpec:
@@ -95,9 +93,7 @@ def where_text(path: Path, source: Path) -> str:
     return f", in the folder {path.resolve().parent}" if is_here else ""
 
 
-def spec_text(
-    domain: Domain, names: Iterable[str] | None = None, *, up_to: int = 2, max_cells: int | None = None
-) -> str:
+def spec_text(domain: Domain, names: Iterable[str] = (), *, up_to: int = 2, max_cells: int | None = None) -> str:
     """A spec with this domain, and defaults for all else; names that are not in the domain are still to be declared."""
     known = {attribute.name: attribute for attribute in domain.attributes}
     columns = [declared.Declared(name, known.get(name)) for name in names or known]

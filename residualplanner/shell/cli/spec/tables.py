@@ -17,11 +17,10 @@ from residualplanner.shell.cli.spec import values as allowed
 UNDECLARED = "?"
 
 #: By level, or by column of a crosswalk, how many characters its codes have; None where they differ.
-_Length = Annotated[int, Field(ge=1)]
 CodeLengths = dict[
     str,
     Annotated[
-        _Length | None,
+        Annotated[int, Field(ge=1)] | None,
         BeforeValidator(lambda each: None if each == "any" else each),
         allowed.expected('a number of characters, or "any" where codes differ in length'),
     ],

@@ -17,8 +17,7 @@ from residualplanner.method.losses import MaxVariance, SumOfVariances
 from residualplanner.method.privacy import Budget, approx_dp, gdp, pcost, require_discrete, zcdp
 from residualplanner.shell.cli.budgets import budget_of_text, table_text
 
-#: How many messages are shown.
-_LIMIT = 20
+_MOST_MESSAGES = 20
 _EXPECTED = {
     "int_type": "expected an integer without quotes",
     "int_from_float": "expected an integer",
@@ -56,9 +55,7 @@ _PLACES = {
 for _name in ("numeric", "weight", "people", "ledger", "crosswalk", "quality", "publication"):
     _PLACES[f"{_name.capitalize()}Table"] = f"inside {_name} = {{ ... }}"
 _SHARES = "proportions"
-#: What others call the kind of query that gives shares.
 _FOR_SHARES = ("proportion", "share", "shares", "percent", "percentage", "percentages")
-#: What is meant by words that are no kinds of query.
 _MEANT = {
     **dict.fromkeys(_FOR_SHARES, repr(_SHARES)),
     **dict.fromkeys(("median", "medians"), '{ kind = "quantiles", probabilities = [0.5] }'),
@@ -138,13 +135,12 @@ def _rule(value: Any) -> Any:
 
 
 Rule = Annotated[Label | Into, PlainValidator(_rule)]
-_WEIGHTS = ["cells", "equal", "sqrt"]
 
 
 def _loss(value: Any) -> SumOfVariances | MaxVariance:
     if isinstance(value, str) and value in ("sum", "max"):
         return SumOfVariances() if value == "sum" else MaxVariance()
-    if isinstance(value, dict) and set(value) == {"sum"} and value["sum"] in _WEIGHTS:
+    if isinstance(value, dict) and set(value) == {"sum"} and value["sum"] in ["cells", "equal", "sqrt"]:
         return SumOfVariances(value["sum"])
     raise unlike('expected "sum", "max" or { sum = "equal" } (or "cells" or "sqrt")', value)
 
@@ -180,7 +176,11 @@ def messages_of(error: ValidationError) -> list[str]:
     details = error.errors(include_url=False, include_context=True)
     # Two forms of a value may fail in the same words, once the names of the forms are left out.
     messages = list(dict.fromkeys(_message(dict(detail)) for detail in details))
-    return messages if len(messages) <= _LIMIT else [*messages[:_LIMIT], f"and {len(messages) - _LIMIT} more"]
+    return (
+        messages
+        if len(messages) <= _MOST_MESSAGES
+        else [*messages[:_MOST_MESSAGES], f"and {len(messages) - _MOST_MESSAGES} more"]
+    )
 
 
 def _message(detail: dict[str, Any]) -> str:

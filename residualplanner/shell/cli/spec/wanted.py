@@ -53,12 +53,6 @@ class WantedComparison(NamedTuple):
     of: _Make  # makes it, of the unbiased tables of a release, at a level
 
 
-def _correlation(table: ComparisonTable, where: str, spec: SpecFile) -> tuple[_Fit, _Make]:
-    assert table.of is not None  # so the table has been checked
-    arguments = *table.of, query_of_spec(table.by or [], {}, where, spec=spec)
-    return _moments(correlation, correlation_queries, *arguments)
-
-
 def _moments(
     make: Callable[..., ComparedTable], queries: Callable[..., list[dict[str, Kind]]], *arguments: Any
 ) -> tuple[_Fit, _Make]:
@@ -103,7 +97,9 @@ _MAKERS: Mapping[str, Callable[[ComparisonTable, str, SpecFile], tuple[_Fit, _Ma
     "ratio": partial(_tables, comparisons.ratio),
     "change": partial(_tables, comparisons.change),
     "ranks": partial(_tables, comparisons.ranks),
-    "correlation": _correlation,
+    "correlation": lambda table, where, spec: _moments(
+        correlation, correlation_queries, *(table.of or ()), query_of_spec(table.by or [], {}, where, spec=spec)
+    ),
     "regression": lambda table, _where, _spec: _moments(regression, regression_queries, table.outcome, table.on),
 }
 
