@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.more.bounds.paired_blocks import Arrow, Pattern, arrow_of, has_few_ties, trace_of_pairs
+from residualplanner.more.bounds.paired_blocks import Arrow, Pattern, arrows_of, trace_of_pairs
 
 #: The most rows of a matrix whose eigenvalues are computed.
 _LARGEST = 20_000
@@ -41,7 +41,7 @@ class Block:
     first: float
     scale: float  # how much its trace counts
     seconds: float = 0.0  # how long its trace takes, about
-    arrows: dict[tuple[int, int], Arrow | None] | None = None  # its heads as arrows, where determinants are quicker
+    arrows: Mapping[tuple[int, int], Arrow] | None = None  # its heads as arrows, where determinants are quicker
 
     @classmethod
     def of(
@@ -58,9 +58,8 @@ class Block:
         rest = [tuple(pair for pair in pattern if pair not in common) for pattern in patterns]
         block = cls(heads, rest, entries, first, scale * math.prod(roots[pair] for pair in common))
         lengths = block.lengths
-        arrows = {pair: arrow_of(heads[pair]) for pair in {pair for pattern in rest for pair in pattern}}
         ways = [replace(block, seconds=3 * CUBE * float(_row_count(rest, lengths)) ** 3)]
-        if has_few_ties(rest, arrows):
+        if (arrows := arrows_of(heads, rest)) is not None:
             entry_count = sum(math.prod(lengths[attribute] for attribute, _ in pattern) for pattern in rest)
             quicker = _DETERMINANTS * (CUBE * sum(lengths.values()) ** 3 + _ENTRY * entry_count)
             ways.append(replace(block, arrows=arrows, seconds=quicker))

@@ -38,7 +38,7 @@ class Arrow(NamedTuple):
     diagonal: FloatArray  # (r,)
 
 
-def arrow_of(head: NDArray[np.float64]) -> Arrow | None:
+def _arrow_of(head: NDArray[np.float64]) -> Arrow | None:
     """A head (1 + r, 1 + r) as an arrow; None if it is none."""
     largest = np.abs(head).max(initial=0.0)
     inner = head[1:, 1:]
@@ -48,22 +48,27 @@ def arrow_of(head: NDArray[np.float64]) -> Arrow | None:
     return Arrow(float(head[0, 0]), ties, np.maximum(np.diag(inner), 0.0))
 
 
-def has_few_ties(patterns: Sequence[Pattern], arrows: Mapping[tuple[int, int], Arrow | None]) -> bool:
-    """Whether no query ties coordinates of three attributes or more to others."""
-    known = {pair: arrow for pair, arrow in arrows.items() if arrow is not None}
-    return len(known) == len(arrows) and all(
-        len(pattern) < 3 or not any(known[pair].ties.any() for pair in pattern) for pattern in patterns
-    )
+def arrows_of(
+    heads: Mapping[tuple[int, int], FloatArray], patterns: Sequence[Pattern]
+) -> Mapping[tuple[int, int], Arrow] | None:
+    """The patterns' heads as arrows; None if one is none, or a query ties coordinates of three attributes or more."""
+    arrows: dict[tuple[int, int], Arrow] = {}
+    for pair in {pair for pattern in patterns for pair in pattern}:
+        if (arrow := _arrow_of(heads[pair])) is None:
+            return None
+        arrows[pair] = arrow
+    has_ties = {pair for pair, arrow in arrows.items() if arrow.ties.any()}
+    return None if any(len(pattern) > 2 and has_ties.intersection(pattern) for pattern in patterns) else arrows
 
 
 def trace_of_pairs(
-    patterns: Sequence[Pattern], entries: FloatArray, arrows: Mapping[tuple[int, int], Arrow | None], first: float = 1.0
+    patterns: Sequence[Pattern], entries: FloatArray, arrows: Mapping[tuple[int, int], Arrow], first: float
 ) -> float:
     """The trace of the root of a block: the patterns' products of arrows times ``entries`` (p,), added.
 
     The row and the column of its first coordinate, the corner, are multiplied by ``first``.
     """
-    block = _PairedBlock({pair: arrow for pair, arrow in arrows.items() if arrow is not None})
+    block = _PairedBlock(arrows)
     for pattern, entry in zip(patterns, entries.tolist(), strict=True):
         block.add(pattern, entry)
     block.low[0] *= first

@@ -45,18 +45,9 @@ _Block = tuple[list[tuple[int, float, NDArray[np.int64]]], int, float, float]
 
 
 def greatest_bound(
-    workload: Workload, importance: FloatArray, values: Mapping[int, FloatArray], *, replaced: bool, seconds: float
-) -> float:
-    """The greatest bound for a sum of cell variances whose weights, over the ``importance`` (q,), have sum 1.
-
-    Arguments and errors are those of `sum_bound`.
-    """
-    return svd_bound.greatest_over_choices(_searched, workload, importance, values, replaced=replaced, seconds=seconds)
-
-
-def _searched(
     workload: Workload, importance: FloatArray, values: Mapping[int, FloatArray], law: float | None, seconds: float
 ) -> float:
+    """The greatest bound for a sum of cell variances whose weights, over the ``importance`` (q,), have sum 1."""
     return _WeightSearch.of(workload, importance, values, law, seconds).run(seconds)
 
 
