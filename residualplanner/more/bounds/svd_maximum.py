@@ -23,8 +23,7 @@ from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.bounds import svd_bound
-from residualplanner.more.bounds.blocks import TERM, coordinates, require_quick
-from residualplanner.more.bounds.paired_blocks import Pattern
+from residualplanner.more.bounds.blocks import TERM, Pattern, coordinates, require_quick
 from residualplanner.more.searches.eigen import eigen, reflected, reflected_form
 from residualplanner.more.searches.extrapolation import Extrapolation
 

@@ -12,7 +12,7 @@ import residualplanner as rp
 from benchmarks.figures import domain_of
 from benchmarks.published import DOMAINS
 from residualplanner.more.bounds import blocks
-from residualplanner.more.bounds.paired_blocks import arrows_of, trace_of_pairs
+from residualplanner.more.bounds.blocks import arrows_of, trace_of_pairs
 from residualplanner.more.bounds.svd_bound import sum_bound
 
 NUMERICAL = {"CPS": 2, "Loans": 4, "Adult": 5}
