@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.kron.axis_maps import kronecker
 
 #: Attributes, each with its kind, by their numbers.
 Pattern = tuple[tuple[int, int], ...]
@@ -101,10 +102,7 @@ class Block:
         size, indices = coordinates(self.patterns, self.lengths)
         block = np.zeros((size, size))
         for pattern, index, entry in zip(self.patterns, indices, self.entries.tolist(), strict=True):
-            product: FloatArray = np.ones((1, 1))
-            for pair in pattern:
-                product = np.asarray(np.kron(product, self.heads[pair]))
-            block[np.ix_(index, index)] += entry * product
+            block[np.ix_(index, index)] += entry * kronecker(self.heads[pair] for pair in pattern)
         block[0] *= self.first
         block[:, 0] *= self.first
         return root_trace(block)
