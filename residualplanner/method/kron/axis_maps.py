@@ -9,7 +9,7 @@ a long axis is mapped directly where that takes less than a product.  Source: eq
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, lru_cache
 from itertools import product
 
 import numpy as np
@@ -121,7 +121,10 @@ def _merged(*maps: AxisMap) -> AxisMap:
 
 def kronecker(factors: Iterable[FloatArray]) -> FloatArray:
     """The Kronecker product of matrices from left to right; of none, the 1 x 1 identity.  Source: eq. (1)."""
-    return np.asarray(reduce(np.kron, factors, np.ones((1, 1))), dtype=np.float64)
+    product: FloatArray = np.ones((1, 1))
+    for factor in factors:
+        product = np.asarray(np.kron(product, factor))
+    return product
 
 
 def _turn(stack: arrays.Array, out: arrays.Array) -> None:
