@@ -1,6 +1,5 @@
 """What checks have in common: how they fail, and exact arithmetic on small matrices."""
 
-from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner.ground.checks import FloatArray
 from residualplanner.method.bases.basis import Basis
 
 #: An array of Python's integers or fractions.
@@ -43,14 +41,6 @@ def agree(
         where = f" at {at}" if at else ""
         message = f"{what}{where}: expected {ours[tuple(at)]:.12g}, got {theirs[tuple(at)]:.12g}; {remedy}"
         raise AssertionError(message)
-
-
-def kronecker(factors: Iterable[FloatArray]) -> FloatArray:
-    """The Kronecker product of matrices from left to right; of none, the 1 x 1 identity.  Source: eq. (1)."""
-    product: FloatArray = np.ones((1, 1))
-    for factor in factors:
-        product = np.kron(product, factor).astype(np.float64)
-    return product
 
 
 def exact_inverse(matrix: Exact) -> Exact:

@@ -20,11 +20,12 @@ from residualplanner.ground.checks import FloatArray, IntArray, require_type
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.domain.domain import Domain
+from residualplanner.method.kron.axis_maps import kronecker
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import pcost
 from residualplanner.method.queries.kind import Kind
 from residualplanner.release.reconstruct import reconstruct
-from residualplanner.testing.comparing import agree, exact_precision, kronecker, require
+from residualplanner.testing.comparing import agree, exact_precision, require
 
 #: A record of each cell is measured: of more cells this would take minutes.
 MOST_CELLS = 1_000

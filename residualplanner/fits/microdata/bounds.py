@@ -25,8 +25,6 @@ _THRESHOLDS = np.geomspace(1e-6, 1e6, 4801)
 _HALVINGS = 200
 #: The published bounds, or those of this library.
 Method = Literal["tight", "published"]
-
-
 #: A notion of privacy with its parameters: the scale of noise that hides one record more or less in a count, in counts;
 #: the least B with which m records (t,) in any one of some cells can be told from none, where d k, the number of cells
 #: times the threshold, are hidden (t,); and the published bound on D, if there is one.

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from residualplanner.release.stacks import components_of_answers
 _FORMED = 2**18
 #: To what accuracy Lanczos' method finds the norm of larger ones, and the reserve that covers it.
 _LANCZOS, _RESERVE = 1e-3, 0.01
+Number = TypeVar("Number", np.float64, np.int64)
 
 
 def cell_kinds(plan: Plan) -> tuple[Kind, ...]:
@@ -189,12 +190,12 @@ class ComponentLayout:
         """Where the first component of each set stands, (m,)."""
         return self.starts[self.groups.group] + self.groups.row * self.sizes[self.groups.group]
 
-    def block(self, components: FloatArray, group: int) -> FloatArray:
+    def block(self, components: NDArray[Number], group: int) -> NDArray[Number]:
         """Those of one group, as a view (sets, e_1, .., e_k)."""
         part = components[self.starts[group] : self.starts[group + 1]]
         return part.reshape(len(self.groups.members[group]), *self.groups.noise_shape(group))
 
-    def blocks(self, components: FloatArray) -> list[FloatArray]:
+    def blocks(self, components: NDArray[Number]) -> list[NDArray[Number]]:
         """Those of all groups."""
         return [self.block(components, group) for group in range(len(self.groups.members))]
 

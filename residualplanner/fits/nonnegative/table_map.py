@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,11 +186,7 @@ class TableMap:
 
     def _component_of_each_entry(self) -> IntArray:
         """Which component each entry of the tensors is, as a flat array."""
-        numbers: IntArray = np.arange(self.layout.count)
-        blocks = [
-            numbers[first:last].reshape(-1, *self.layout.groups.noise_shape(group))
-            for group, (first, last) in enumerate(pairwise(self.layout.starts.tolist()))
-        ]
+        blocks = self.layout.blocks(np.arange(self.layout.count))
         scratch, groups = Scratch(), self.layout.groups
         index: IntArray = np.empty(self._tensors.shape, dtype=np.int64)
         for stack in self.stacks:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from residualplanner.ground.checks import FloatArray, IntArray, require_integer
+from residualplanner.ground.checks import FloatArray, require_integer
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.privacy import Neighbors
@@ -95,10 +95,6 @@ class OwnAnswers:
     def count(self) -> int:
         """How many answers it has, m."""
         return int(self.matrix.shape[0])
-
-    def of_marginal(self, marginal: IntArray) -> IntArray:
-        """The answers (m,) from the counts of all combinations of values."""
-        return np.asarray(self.matrix @ marginal.ravel())
 
     def means(self, columns: Columns) -> FloatArray:
         """The fractions (m,) of relaxed records, from each attribute's values (t_i, c) in the domain's order."""

@@ -60,7 +60,7 @@ class ThresholdTable:
     def answers(self, marginal: SameArray) -> SameArray:
         """Its table, from that of the marginal over its attributes.  Source: eq. (58)."""
         if self.own is not None:
-            return cast("SameArray", self.own.of_marginal(cast("IntArray", marginal)))
+            return cast("SameArray", self.own.matrix @ cast("IntArray", marginal).ravel())
         return threshold_map(marginal, self.at_least) if self.at_least < len(self.positions) else marginal
 
     def most_changed(self, neighbors: Neighbors) -> int:

@@ -35,8 +35,6 @@ _PULL = 0.3
 _TINY = np.finfo(np.float64).tiny
 #: The least that the squared distance of a pair from independence can be, in units of its mean square.
 _LEAST_PULL = 0.05
-
-
 #: The attributes of a table, in groups of their values, and the basis in which each was measured.
 _Axes = list[tuple[Coarsening, Basis]]
 

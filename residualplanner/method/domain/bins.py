@@ -82,8 +82,6 @@ _NUMBERS = Scale("intervals of numbers", "numbers", True, _number_edge, _number_
 #: Days, with all times of day on them.  No day is two days, so an interval needs no closed end: February is
 #: [2021-02-01, 2021-03-01), also where it is last.
 _DAYS = Scale("intervals of dates", "dates", False, _day_edge, _day_position, str)
-
-
 #: The most bins that months or years make.
 _PERIODS = 10_000
 

@@ -7,7 +7,7 @@ a long axis is mapped directly where that takes less than a product.  Source: eq
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
@@ -116,10 +116,15 @@ def merged_axes(columns: tuple[int, ...], rows: tuple[int, ...]) -> list[list[in
 
 @lru_cache(maxsize=4096)  # none has more than DENSE_LIMIT rows and columns
 def _merged(*maps: AxisMap) -> AxisMap:
+    return matrix_map(kronecker(axis.matrix for axis in maps))
+
+
+def kronecker(factors: Iterable[FloatArray]) -> FloatArray:
+    """The Kronecker product of matrices from left to right; of none, the 1 x 1 identity.  Source: eq. (1)."""
     product: FloatArray = np.ones((1, 1))
-    for axis in maps:
-        product = np.kron(product, axis.matrix).astype(np.float64, copy=False)
-    return matrix_map(product)
+    for factor in factors:
+        product = np.asarray(np.kron(product, factor))
+    return product
 
 
 def _turn(stack: arrays.Array, out: arrays.Array) -> None:

@@ -79,7 +79,6 @@ class Loss:
     is_proportional: ClassVar[bool] = True  # the best noise at one privacy cost is, scaled, that at every cost
     is_of_maximum: ClassVar[bool] = False  # bases are for the largest variance, not for the sum of average ones
     has_targets: ClassVar[bool] = False  # margins of error are to be met: `Targets`
-    has_search: ClassVar[bool] = False  # better bases can be searched for
     unit: ClassVar[str] = " counts squared"  # stands behind its values
     default_limit: ClassVar[float | None] = None  # the value to reach without a budget or a limit
 
@@ -206,7 +205,6 @@ class SumOfVariances(Loss):
     weights: Weights = "cells"
     kind: ClassVar[str] = "sum"
     name: ClassVar[str] = "sum of variances"
-    has_search: ClassVar[bool] = True
 
     def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
         """The least sum, with bases that vary by set where these are better.  Source: eqs. (14), (40) and (41)."""
@@ -232,7 +230,6 @@ class MaxVariance(Loss):
     kind: ClassVar[str] = "max"
     name: ClassVar[str] = "maximum variance"
     is_of_maximum: ClassVar[bool] = True
-    has_search: ClassVar[bool] = True
 
     def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
         """The least maximum, with better bases if a search finds them.  Source: eqs. (15) to (17), (23) and (41)."""
@@ -256,7 +253,6 @@ class ConvexLoss(Loss):
     function: Callable[[Any], Any]
     solver: str = "CLARABEL"
     is_proportional: ClassVar[bool] = False
-    has_search: ClassVar[bool] = True
 
     @property
     def words(self) -> str:

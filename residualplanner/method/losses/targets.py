@@ -60,7 +60,6 @@ class Targets(Loss):
     reserve: float = 0.01
     is_of_maximum: ClassVar[bool] = True
     has_targets: ClassVar[bool] = True
-    has_search: ClassVar[bool] = True
     unit: ClassVar[str] = ""
     default_limit: ClassVar[float | None] = 1.0
 

@@ -64,7 +64,9 @@ def minimize_maximum_variance(
     """
     matrix = scipy.sparse.csr_array(variance_coefficient)
     problem, scale = _problem(pcost_coefficient, matrix)
-    here = problem.at(_start(start, matrix.shape[0]), _start(None, len(problem.cost_rows)))
+    weights = np.ones(matrix.shape[0]) if start is None else np.asarray(start, dtype=np.float64)
+    ways = len(problem.cost_rows)
+    here = problem.at(weights / float(weights.sum()), np.full(ways, 1 / ways))
     found, query_boost, cost_boost = _BestPoints(here, here), 1.0, 1.0
     for step in range(steps):
         if step == _PATIENCE:
@@ -265,11 +267,6 @@ def _problem(pcost_coefficient: ArrayLike, matrix: "scipy.sparse.csr_array") -> 
     exponent = 192 * round(math.frexp(float(matrix.data.max()))[1] / 256)
     scaled = matrix * math.ldexp(1.0, -exponent) if exponent else matrix
     return _RowProblem(p, scipy.sparse.csr_array(p), scaled, scaled.T), math.ldexp(1.0, exponent)
-
-
-def _start(start: ArrayLike | None, count: int) -> FloatArray:
-    weights = np.ones(count) if start is None else np.asarray(start, dtype=np.float64)
-    return weights / float(weights.sum())
 
 
 def interior_weights(

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 #: Of how many queries at most some are shown, and what of each.
 LARGEST, _COLUMNS = 20_000, ["query", "kinds", "cells", "std_err", "max_std_err", "moe"]
 
-
 _within_memory = memory_for("for errors of this size; ask for smaller tables, or use a machine with more memory")
 
 

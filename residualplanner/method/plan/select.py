@@ -228,7 +228,7 @@ def _search(
 
 
 def _has_search(problem: NoiseProblem, goal: Loss) -> bool:
-    return goal.has_search and (not goal.has_targets or bool(problem.importance.all()))
+    return not goal.has_targets or bool(problem.importance.all())
 
 
 def _is_mixed(problem: NoiseProblem, goal: Loss) -> bool:

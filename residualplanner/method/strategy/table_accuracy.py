@@ -133,7 +133,8 @@ class TableAccuracy:
         varying = np.stack(list(self.varying.covariances(self.noise[self.varying.columns])))
         matrix = _covariance(self._constant, self._by_subset(varying, varying.shape[1:]))
         lengths = [*(axis.rows for axis in self._constant), *self.varying.shape]
-        moved = self._positions(self.varying.constant, self.varying.axes)
+        # Where each axis of the table is behind the constant attributes and the varying ones.
+        moved = np.argsort([*self.varying.constant, *self.varying.axes])[list(self.written)]
         return matrix.reshape(lengths * 2).transpose([*moved, *(moved + order)]).reshape(cells, cells)
 
     def combination_variance(self, weights: FloatArray) -> float:
@@ -155,10 +156,6 @@ class TableAccuracy:
     @property
     def _constant(self) -> list[Axis]:
         return [self.axes[number] for number in self.varying.constant]
-
-    def _positions(self, first: Sequence[int], last: Sequence[int]) -> IntArray:
-        """Where each axis of the table is in an array with the axes of some attributes first and the others' last."""
-        return np.argsort([*first, *last])[list(self.written)]
 
     def _with_noise(self, noise: FloatArray) -> FloatArray:
         """The variances that differ with each row of noise (m, 2**k), an axis for it first, then in domain order."""
@@ -268,18 +265,13 @@ class _Parts:
         """What the noise of a subset is multiplied by outside of it: ``W u``, or tables of (39) where bases vary."""
         bits = self.bits(within)
         rest = self.table.varying.rest(bits)
-        found = rest.reshape([self._length(rest, position) for position in self.every.tolist()])
+        lengths = dict(zip(self.positions[list(self.table.varying.axes)].tolist(), rest.shape, strict=True))
+        found = rest.reshape([lengths.get(position, 1) for position in self.every.tolist()])
         for number in self.table.varying.constant:
             position = int(self.positions[number])
             if position not in within:
                 found = found * self.along(self.table.axes[number].origin, position)
         return found
-
-    def _length(self, rest: FloatArray, position: int) -> int:
-        number = self.number(position)
-        is_own = number < len(self.positions) and self.positions[number] == position
-        varying = self.table.varying.axes
-        return rest.shape[varying.index(number)] if is_own and number in varying else 1
 
 
 def _inner(one: Axis, other: Axis) -> FloatArray:

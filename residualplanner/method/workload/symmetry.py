@@ -27,17 +27,16 @@ class Orbits:
     query_size: IntArray  # (q,), how many queries each orbit has
     representative: IntArray  # (q,), the number of one query of each orbit
     member: IntArray  # (c,), the orbit of each set of the closure
-    member_size: IntArray  # (o,), how many sets each of those orbits has
 
     @classmethod
     def trivial(cls, workload: Workload) -> "Orbits":
         """Every query and every set of the closure on its own."""
         queries, sets = (frozen(np.arange(count)) for count in (len(workload), len(workload.closure)))
-        return cls(queries, frozen(np.ones_like(queries)), queries, sets, frozen(np.ones_like(sets)))
+        return cls(queries, frozen(np.ones_like(queries)), queries, sets)
 
     def sum_sets(self, rows: Any) -> Any:
         """Add up the columns (r, c) of the sets of each orbit, (r, o); sparse or not."""
-        count, orbits = len(self.member), len(self.member_size)
+        count, orbits = len(self.member), int(self.member.max()) + 1
         if orbits == count:
             return rows
         ones, starts = np.ones(count), np.arange(count + 1)
@@ -76,7 +75,7 @@ def workload_orbits(workload: Workload, interchangeable: ArrayLike, weights: Arr
         return Orbits.trivial(workload)
     member = numbers_of_blocks(np.sort(classes[block], axis=1) for block in workload.closure.blocks)
     representative = np.unique(orbit, return_index=True)[1]
-    return Orbits(frozen(orbit), frozen(size), frozen(representative), frozen(member), frozen(np.bincount(member)))
+    return Orbits(frozen(orbit), frozen(size), frozen(representative), frozen(member))
 
 
 def _type_size(codes: IntArray, class_of: IntArray, class_size: IntArray) -> FloatArray:

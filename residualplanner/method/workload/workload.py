@@ -247,11 +247,8 @@ class Workload:
         It is 1 unless attributes are answered together.  Bit i of a column's number says whether the subset has the
         i-th attribute.  Source: eq. (59).
         """
-        return joint_factors(self.kinds, block.kinds, self._sizes[block.attributes])
-
-    @cached_property
-    def _sizes(self) -> IntArray:
-        return np.array(self.domain.sizes, dtype=np.int64)
+        sizes = np.array(self.domain.sizes, dtype=np.int64)
+        return joint_factors(self.kinds, block.kinds, sizes[block.attributes])
 
     @cached_property
     def closure(self) -> Closure:

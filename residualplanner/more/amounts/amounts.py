@@ -203,6 +203,13 @@ class OfBins(Kind):
         if self.on(attribute) != self:
             raise WorkloadError(f"the {self.name} of {attribute.name!r} is tied to other bins than that attribute has")
 
+    @staticmethod
+    def _over(size: int, *rows: NDArray[np.float64]) -> sparse.csr_array:
+        """Rows over the cells of bins, 0 for other labels."""
+        found = np.zeros((len(rows), size))
+        found[:, : len(rows[0])] = rows
+        return sparse.csr_array(found)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sum(OfBins):

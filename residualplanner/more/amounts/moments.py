@@ -82,12 +82,6 @@ class Moments(OfBins):
         t = np.ravel(np.column_stack([low, (low + high) / 2, high]))
         return np.ones(len(t)), t, np.ravel(np.column_stack([low**2, low * high, high**2]))
 
-    @staticmethod
-    def _over(size: int, *rows: NDArray[np.float64]) -> sparse.csr_array:
-        found = np.zeros((len(rows), size))
-        found[:, : len(rows[0])] = rows
-        return sparse.csr_array(found)
-
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """``count``, and what the sums are of, (3,)."""
         middle = f"distance from {self.on(attribute).middle:.15g}"

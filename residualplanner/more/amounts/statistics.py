@@ -124,9 +124,7 @@ class Mean(Statistic, OfBins):
         """The count, and what is above one amount and below the other, (3, size); 0 for other labels: eq. (121)."""
         (low, high), (least, most) = self.limits, self.expected
         cells = amounts_of_cells(self.tied_edges, self.per_bin)
-        rows = np.zeros((3, size))
-        rows[:, : len(cells)] = np.ones(len(cells)), (cells - least) / (high - low), (most - cells) / (high - low)
-        return sparse.csr_array(rows)
+        return self._over(size, np.ones(len(cells)), (cells - least) / (high - low), (most - cells) / (high - low))
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """``count``, ``above`` the one amount, ``below`` the other, (3,)."""
@@ -219,9 +217,7 @@ class Quantiles(Statistic, OfBins):
         bins = len(self.tied_edges) - 1
         below = np.tri(bins - 1, bins)
         rows = np.concatenate([np.ones((1, bins)), *(below - p for p in self.probabilities)])
-        cells = np.zeros((len(rows), size))
-        cells[:, : self.ends * bins] = np.repeat(rows, self.ends, axis=1)
-        return sparse.csr_array(cells)
+        return self._over(size, *np.repeat(rows, self.ends, axis=1))
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """``count``, and of each excess its probability and edge, (q,)."""

@@ -1,5 +1,14 @@
 """A block of the Gram matrix: a sum of products of heads, the trace of its root, and how long that takes.
 
+Coordinates of a block belong to sets of attributes.  Where queries tie at most two attributes together, those of two
+are on their own but for their ties to those of one and of none: with D for their diagonal and T for the ties, the block
+is ``[[H, T^T], [T, D]]``, and for every x
+
+    det(I + block / x**2) = det(I + D / x**2) det(I + (H - T^T (D + x**2)^{-1} T) / x**2) .
+
+Since ``integral log(1 + a / x**2) dx = pi sqrt(a)`` over all x > 0, the trace is the sum of the roots of D and an
+integral over determinants of matrices that are no larger than H, which is that of single attributes.
+
 Source: eqs. (33) and (126).
 """
 
@@ -7,6 +16,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -14,8 +24,15 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.more.bounds.paired_blocks import Arrow, Pattern, arrow_of, has_few_ties, trace_of_pairs
+from residualplanner.method.kron.axis_maps import kronecker
 
+#: Attributes, each with its kind, by their numbers.
+Pattern = tuple[tuple[int, int], ...]
+#: The trapezoid rule in log x, whose error for each root is below a factor ``2 exp(-pi**2 / step)``; what lies beyond
+#: its ends could only add to the integral.
+_STEP, _ERROR, _LEAST, _MOST = 0.6, 2e-7, 1e-7, 1e7
+#: A matrix off its diagonal, or a tie, is 0 below this fraction of the largest entry.
+_ZERO = 1e-12
 #: The most rows of a matrix whose eigenvalues are computed.
 _LARGEST = 20_000
 #: Seconds of one core for each cube of rows of a determinant, a third of that for eigenvalues, and for each entry; and
@@ -31,6 +48,14 @@ def require_quick(estimated: float, seconds: float) -> None:
         raise WorkloadError(f"some {estimated:,.0f} seconds of computation, the limit is {seconds:,.0f}")
 
 
+class Arrow(NamedTuple):
+    """A head whose entries are in its first row and column and on its diagonal."""
+
+    corner: float
+    ties: FloatArray  # (r,)
+    diagonal: FloatArray  # (r,)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Block:
     """A block: the patterns' products of heads times ``entries``, added; its corner is multiplied by ``first``."""
@@ -41,7 +66,7 @@ class Block:
     first: float
     scale: float  # how much its trace counts
     seconds: float = 0.0  # how long its trace takes, about
-    arrows: dict[tuple[int, int], Arrow | None] | None = None  # its heads as arrows, where determinants are quicker
+    arrows: Mapping[tuple[int, int], Arrow] | None = None  # its heads as arrows, where determinants are quicker
 
     @classmethod
     def of(
@@ -58,9 +83,8 @@ class Block:
         rest = [tuple(pair for pair in pattern if pair not in common) for pattern in patterns]
         block = cls(heads, rest, entries, first, scale * math.prod(roots[pair] for pair in common))
         lengths = block.lengths
-        arrows = {pair: arrow_of(heads[pair]) for pair in {pair for pattern in rest for pair in pattern}}
         ways = [replace(block, seconds=3 * CUBE * float(_row_count(rest, lengths)) ** 3)]
-        if has_few_ties(rest, arrows):
+        if (arrows := arrows_of(heads, rest)) is not None:
             entry_count = sum(math.prod(lengths[attribute] for attribute, _ in pattern) for pattern in rest)
             quicker = _DETERMINANTS * (CUBE * sum(lengths.values()) ** 3 + _ENTRY * entry_count)
             ways.append(replace(block, arrows=arrows, seconds=quicker))
@@ -78,10 +102,7 @@ class Block:
         size, indices = coordinates(self.patterns, self.lengths)
         block = np.zeros((size, size))
         for pattern, index, entry in zip(self.patterns, indices, self.entries.tolist(), strict=True):
-            product: FloatArray = np.ones((1, 1))
-            for pair in pattern:
-                product = np.asarray(np.kron(product, self.heads[pair]))
-            block[np.ix_(index, index)] += entry * product
+            block[np.ix_(index, index)] += entry * kronecker(self.heads[pair] for pair in pattern)
         block[0] *= self.first
         block[:, 0] *= self.first
         return root_trace(block)
@@ -145,3 +166,139 @@ def coordinates(patterns: Sequence[Pattern], lengths: Mapping[int, int]) -> tupl
             index[part] = starts[subset] + np.arange(math.prod(shape)).reshape(shape)
         indices.append(index.ravel())
     return total, indices
+
+
+def _arrow_of(head: NDArray[np.float64]) -> Arrow | None:
+    """A head (1 + r, 1 + r) as an arrow; None if it is none."""
+    largest = np.abs(head).max(initial=0.0)
+    inner = head[1:, 1:]
+    if np.abs(inner - np.diag(np.diag(inner))).max(initial=0.0) > _ZERO * largest:
+        return None
+    ties = np.where(np.abs(head[0, 1:]) > _ZERO * largest, head[0, 1:], 0.0)
+    return Arrow(float(head[0, 0]), ties, np.maximum(np.diag(inner), 0.0))
+
+
+def arrows_of(
+    heads: Mapping[tuple[int, int], FloatArray], patterns: Sequence[Pattern]
+) -> Mapping[tuple[int, int], Arrow] | None:
+    """The patterns' heads as arrows; None if one is none, or a query ties coordinates of three attributes or more."""
+    arrows: dict[tuple[int, int], Arrow] = {}
+    for pair in {pair for pattern in patterns for pair in pattern}:
+        if (arrow := _arrow_of(heads[pair])) is None:
+            return None
+        arrows[pair] = arrow
+    has_ties = {pair for pair, arrow in arrows.items() if arrow.ties.any()}
+    return None if any(len(pattern) > 2 and has_ties.intersection(pattern) for pattern in patterns) else arrows
+
+
+def trace_of_pairs(
+    patterns: Sequence[Pattern], entries: FloatArray, arrows: Mapping[tuple[int, int], Arrow], first: float
+) -> float:
+    """The trace of the root of a block: the patterns' products of arrows times ``entries`` (p,), added.
+
+    The row and the column of its first coordinate, the corner, are multiplied by ``first``.
+    """
+    block = _PairedBlock(arrows)
+    for pattern, entry in zip(patterns, entries.tolist(), strict=True):
+        block.add(pattern, entry)
+    block.low[0] *= first
+    block.low[:, 0] *= first
+    block.pairs = {key: pair._replace(corner=pair.corner * first) for key, pair in block.pairs.items()}
+    return block.root_trace()
+
+
+class _Pair(NamedTuple):
+    """The coordinates (r, s) of two attributes: their diagonal, and their ties."""
+
+    diagonal: FloatArray
+    first: FloatArray  # to those of the first attribute
+    second: FloatArray
+    corner: FloatArray
+
+
+class _PairedBlock:
+    """A block while it is added up."""
+
+    def __init__(self, arrows: Mapping[tuple[int, int], Arrow]) -> None:
+        self.arrows = arrows
+        lengths = {attribute: len(arrow.diagonal) for (attribute, _), arrow in arrows.items()}
+        ends = np.cumsum([1, *lengths.values()]).tolist()
+        self.parts = {name: slice(*ends[i : i + 2]) for i, name in enumerate(lengths)}
+        self.low = np.zeros((ends[-1], ends[-1]))  # H, of the corner and of single attributes
+        self.pairs: dict[tuple[int, int], _Pair] = {}
+        self.larger: dict[tuple[int, ...], FloatArray] = {}  # the diagonals of larger sets, which have no ties
+
+    def add(self, pattern: Pattern, entry: float) -> None:
+        """Add the product of the arrows of a query, times its entry."""
+        corner = entry * float(np.prod([self.arrows[pair].corner for pair in pattern]))
+        self.low[0, 0] += corner
+        for pair in pattern:
+            inside, arrow = self.parts[pair[0]], self.arrows[pair]
+            others = entry * float(np.prod([self.arrows[other].corner for other in pattern if other != pair]))
+            self.low[inside, inside][np.diag_indices(len(arrow.diagonal))] += others * arrow.diagonal
+            self.low[inside, 0] += others * arrow.ties
+            self.low[0, inside] += others * arrow.ties
+        for one, other in combinations(pattern, 2):
+            rest = entry * float(np.prod([self.arrows[pair].corner for pair in pattern if pair not in (one, other)]))
+            self._add_pair(one, other, rest)
+        for order in range(3, len(pattern) + 1):
+            for chosen in combinations(pattern, order):
+                product = np.full((1,) * order, entry)
+                for axis, pair in enumerate(chosen):
+                    shape = [-1 if i == axis else 1 for i in range(order)]
+                    product = product * self.arrows[pair].diagonal.reshape(shape)
+                rest = float(np.prod([self.arrows[pair].corner for pair in pattern if pair not in chosen]))
+                key = tuple(attribute for attribute, _ in chosen)
+                self.larger[key] = self.larger.get(key, 0.0) + rest * product
+
+    def _add_pair(self, one: tuple[int, int], other: tuple[int, int], entry: float) -> None:
+        first, second = self.arrows[one], self.arrows[other]
+        both = self.parts[one[0]], self.parts[other[0]]
+        ties = entry * np.outer(first.ties, second.ties)
+        self.low[both] += ties
+        self.low[both[::-1]] += ties.T
+        new = _Pair(
+            entry * np.outer(first.diagonal, second.diagonal),
+            entry * np.outer(first.diagonal, second.ties),
+            entry * np.outer(first.ties, second.diagonal),
+            ties,
+        )
+        key = one[0], other[0]
+        known = self.pairs.get(key)
+        self.pairs[key] = new if known is None else _Pair(*(a + b for a, b in zip(known, new, strict=True)))
+
+    def root_trace(self) -> float:
+        """The trace of its root; what is lost to rounding and at the ends of the integral makes it smaller."""
+        total = sum(float(np.sqrt(pair.diagonal).sum()) for pair in self.pairs.values())
+        total += sum(float(np.sqrt(diagonal).sum()) for diagonal in self.larger.values())
+        scale = float(np.sqrt(np.trace(self.low)))
+        grid = scale * np.exp(np.arange(np.log(_LEAST), np.log(_MOST), _STEP))
+        heights = np.array([x * self._log_determinant(x * x) for x in grid.tolist()])
+        # The determinant falls in x: below the first node it is at least what it is there.
+        integral = _STEP * float(heights.sum()) + (1 - _STEP / 2) * float(heights[0])
+        return total + integral / np.pi * (1 - _ERROR)
+
+    def _log_determinant(self, square: float) -> float:
+        """Of ``I + (H - T^T (D + square)^{-1} T) / square``."""
+        low = self.low.copy()
+        for (one, other), pair in self.pairs.items():
+            if not pair.corner.any() and not pair.first.any() and not pair.second.any():
+                continue
+            first, second = self.parts[one], self.parts[other]
+            scaled = _Pair(*(part / np.sqrt(pair.diagonal + square) for part in pair))
+            low[0, 0] -= (scaled.corner**2).sum()
+            cross = scaled.first * scaled.second
+            for inside, ties, axis in ((first, scaled.first, 1), (second, scaled.second, 0)):
+                low[inside, inside][np.diag_indices(inside.stop - inside.start)] -= (ties**2).sum(axis=axis)
+                to_corner = (ties * scaled.corner).sum(axis=axis)
+                low[inside, 0] -= to_corner
+                low[0, inside] -= to_corner
+            low[first, second] -= cross
+            low[second, first] -= cross.T
+        low /= square
+        low[np.diag_indices(len(low))] += 1.0
+        try:
+            factor = scipy.linalg.cholesky(low, lower=True, overwrite_a=True, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            return 0.0  # rounding, for the least x: less than nothing is not added
+        return max(0.0, 2 * float(np.log(np.diag(factor)).sum()))

@@ -21,7 +21,7 @@ from residualplanner.method.bases.basis import Basis
 from residualplanner.method.losses import Loss
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.bounds.svd_bound import sum_bound
+from residualplanner.more.bounds.svd_bound import greatest_over_choices, sum_bound
 from residualplanner.more.bounds.svd_maximum import greatest_bound
 from residualplanner.more.replacement.one_way import one_way_problems
 
@@ -57,7 +57,7 @@ def least_variance(
         rest = rest[(workload.orders[rest] > 0) & (importance[rest] > 0)]
         workload, importance = (workload.take(rest), importance[rest]) if len(rest) else (workload, importance[:0])
     if len(importance):
-        parts.append(bound(workload, importance, values, replaced=replaced, seconds=seconds))
+        parts.append(greatest_over_choices(bound, workload, importance, values, replaced=replaced, seconds=seconds))
     # Costs of the parts add up: the best division gives the sum of the largest variances, or of the roots of sums.
     least = sum(parts) if loss.is_of_maximum else sum(map(math.sqrt, parts)) ** 2
     return least * neighbors.cost_factor_up

@@ -33,7 +33,8 @@ from residualplanner.more.bounds.blocks import CUBE, TERM, Block, renamed_once, 
 from residualplanner.more.searches.eigen import eigen, reflected_form
 from residualplanner.more.searches.merged_grams import exchangeable_groups
 
-#: A bound from queries, their importance (q,), weights of values, a law of pairs of records, and so many seconds.
+#: A bound from queries, their importance (q,), weights of values, a law of pairs of records, and so many seconds; it
+#: raises WorkloadError where it would take more.
 BoundFor = Callable[[Workload, FloatArray, Mapping[int, FloatArray], float | None, float], float]
 #: How many queries and subsets are worked on at a time.
 CHUNK = 2**18
@@ -51,23 +52,6 @@ class _AttributeFactors:
     tail: FloatArray  # (d,): the sum of the roots of the eigenvalues in the tail; 0 where there is none
 
 
-def sum_bound(
-    workload: Workload, importance: FloatArray, values: Mapping[int, FloatArray], *, replaced: bool, seconds: float
-) -> float:
-    """The bound for the sum of average cell variances times the ``importance`` (q,) of their queries, at cost 1.
-
-    Weights of the values of some attributes (n,) that suit their bases, with sum 1, are for those that have one kind of
-    query; for others it is the larger of the bounds with these and with equal weights.  Where records are ``replaced``
-    it is the largest for three laws of pairs of records: independent ones; such that differ in all attributes of single
-    values; and half of each.
-
-    Raises:
-        WorkloadError: it would take more than so many seconds, or a threshold has an attribute on which there are
-            queries for more than single values.
-    """
-    return greatest_over_choices(_bound_for, workload, importance, values, replaced=replaced, seconds=seconds)
-
-
 def greatest_over_choices(
     bound: BoundFor,
     workload: Workload,
@@ -77,9 +61,16 @@ def greatest_over_choices(
     replaced: bool,
     seconds: float,
 ) -> float:
-    """The greatest of the bounds for some weights of values, each law of pairs of records, and its part of the time.
+    """The greatest of the bounds for some weights of values, for the queries that have an importance, at cost 1.
 
-    They are for the queries that have an importance.
+    Weights of the values of some attributes (n,) that suit their bases, with sum 1, are for those that have one kind of
+    query; for others it is the larger of the bounds with these and with equal weights.  Where records are ``replaced``
+    it is the largest for three laws of pairs of records: independent ones; such that differ in all attributes of single
+    values; and half of each.
+
+    Raises:
+        WorkloadError: it would take more than so many seconds, or a threshold has an attribute on which there are
+            queries for more than single values.
     """
     matters = np.flatnonzero(importance > 0)
     workload, importance = workload.take(matters), importance[matters]
@@ -116,14 +107,13 @@ def corner_factors(workload: Workload, law: float | None) -> FloatArray:
     return corners
 
 
-def _bound_for(
-    workload: Workload,
-    importance: FloatArray,
-    values: Mapping[int, FloatArray],
-    law: float | None = None,
-    seconds: float = math.inf,
+def sum_bound(
+    workload: Workload, importance: FloatArray, values: Mapping[int, FloatArray], law: float | None, seconds: float
 ) -> float:
-    """The bound for given weights of the values of some attributes (n,), with sum 1; others have equal weights."""
+    """The bound for the sum of average cell variances times the ``importance`` (q,) of their queries.
+
+    Attributes without weights of values (n,), with sum 1, have equal weights.
+    """
     weights = importance / workload.cells
     require_quick(_seconds_for_factors(workload, values), seconds)
     has_one_kind, longest = workload.uses.sum(axis=1) == 1, math.inf
@@ -183,7 +173,7 @@ def _seconds_for_factors(workload: Workload, values: Mapping[int, FloatArray]) -
 
 
 def _attribute_factors(
-    workload: Workload, values: Mapping[int, FloatArray], most: int, *, whole: bool = False
+    workload: Workload, values: Mapping[int, FloatArray], most: int, *, whole: bool
 ) -> _AttributeFactors:
     """What every attribute of a workload contributes, with the weights of ``values``; heads have ``most`` rows at most.
 

@@ -23,8 +23,7 @@ from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.bounds import svd_bound
-from residualplanner.more.bounds.blocks import TERM, coordinates, require_quick
-from residualplanner.more.bounds.paired_blocks import Pattern
+from residualplanner.more.bounds.blocks import TERM, Pattern, coordinates, require_quick
 from residualplanner.more.searches.eigen import eigen, reflected, reflected_form
 from residualplanner.more.searches.extrapolation import Extrapolation
 
@@ -45,18 +44,9 @@ _Block = tuple[list[tuple[int, float, NDArray[np.int64]]], int, float, float]
 
 
 def greatest_bound(
-    workload: Workload, importance: FloatArray, values: Mapping[int, FloatArray], *, replaced: bool, seconds: float
-) -> float:
-    """The greatest bound for a sum of cell variances whose weights, over the ``importance`` (q,), have sum 1.
-
-    Arguments and errors are those of `sum_bound`.
-    """
-    return svd_bound.greatest_over_choices(_searched, workload, importance, values, replaced=replaced, seconds=seconds)
-
-
-def _searched(
     workload: Workload, importance: FloatArray, values: Mapping[int, FloatArray], law: float | None, seconds: float
 ) -> float:
+    """The greatest bound for a sum of cell variances whose weights, over the ``importance`` (q,), have sum 1."""
     return _WeightSearch.of(workload, importance, values, law, seconds).run(seconds)
 
 

@@ -19,8 +19,7 @@ from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import SolverError
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem
-from residualplanner.more.by_set.cost import EvenLoss, GroupBasis, LossSlopes, Maxima
-from residualplanner.more.by_set.joint_cells import largest
+from residualplanner.more.by_set.cost import EvenLoss, GroupBasis, LossSlopes, Maxima, largest
 from residualplanner.more.by_set.problem import BySetProblem
 from residualplanner.more.by_set.summed import SummedVariances
 from residualplanner.more.by_set.table_costs import Rows
@@ -98,10 +97,8 @@ class ConvexVariances(EvenLoss):
         if not len(self._planes):
             cost, slopes, _ = self._cost(variances)
             return math.log(cost), self._weighted(slopes).value_and_slopes(bases, precision, maxima)[1]
-        heights, logs = self._planes @ variances, maxima.variances
-        if logs is not None and len(logs) < len(heights):  # new planes count as much as all do in the mean
-            logs = np.pad(logs, (0, len(heights) - len(logs)), constant_values=-math.log(len(heights)))
-        value, weights = largest(np.log(heights), maxima.sharpness, logs)
+        heights = self._planes @ variances
+        value, weights = largest(np.log(heights), maxima.sharpness, maxima.variances)
         _, slopes_of_sum = self._weighted(weights / heights @ self._planes).value_and_slopes(bases, precision, maxima)
         return value, replace(slopes_of_sum, variances=weights)
 

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.more.by_set.cost import EvenLoss, GroupBasis, LossSlopes, Maxima
-from residualplanner.more.by_set.joint_cells import largest
+from residualplanner.more.by_set.cost import EvenLoss, GroupBasis, LossSlopes, Maxima, largest
 from residualplanner.more.by_set.problem import BySetProblem
 from residualplanner.more.by_set.table_costs import Rows, largest_cells
 from residualplanner.more.by_set.terms import RestTable, parts_of

@@ -21,8 +21,7 @@ from scipy import sparse
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.noise.minimax_noise import least_maximum_variance
 from residualplanner.method.strategy.costs import with_token_cost
-from residualplanner.more.by_set.cost import CostSlopes, GroupBasis, Maxima, Member
-from residualplanner.more.by_set.joint_cells import largest
+from residualplanner.more.by_set.cost import CostSlopes, GroupBasis, Maxima, Member, largest
 from residualplanner.more.by_set.problem import PAIRS, BySetProblem
 from residualplanner.more.by_set.table_costs import Rows, TableChoice
 
@@ -67,10 +66,7 @@ class ReplacementCost:
         precision = self._precision(member)
         by_set = self._of_sets(factors)
         costs = by_set @ precision
-        logs = maxima.axes
-        if logs is not None and len(logs) < len(costs):  # new pairs count as much as all do in the mean
-            logs = np.pad(logs, (0, len(costs) - len(logs)), constant_values=-math.log(len(costs)))
-        value, weights = largest(costs, maxima.sharpness, logs)
+        value, weights = largest(costs, maxima.sharpness, maxima.axes)
         noise = self.problem.noise_of_set
         by_precision = np.bincount(noise, (weights @ by_set) * precision).astype(np.float64)
         by_products = [np.zeros((basis.axis.values,) * 2) for basis in member.bases]

@@ -37,8 +37,6 @@ _MEMORY, _MESSAGE = 40, 0.1
 _SETTLED = 8
 #: What a point counts where there is no value, as far from any that has one.
 _NOWHERE = 1e6
-
-
 #: What is to be small, and the privacy cost, each with its slopes; and what is to be small from a problem.
 Objective: TypeAlias = LargestVariance | SummedVariances | ConvexVariances
 ObjectiveOf: TypeAlias = Callable[[BySetProblem], Objective]

@@ -157,8 +157,9 @@ class SummedVariances(EvenLoss):
 
     def __init__(self, problem: BySetProblem) -> None:
         self.problem, self.weight = problem, problem.terms.weight
-        #: Of each attribute the Gram matrices without the total, (kinds, r r).
-        self._present = {i: axis.grams[:, 1:, 1:].reshape(len(axis.grams), -1) for i, axis in problem.axes.items()}
+        present = {i: axis.grams[:, 1:, 1:].reshape(len(axis.grams), -1) for i, axis in problem.axes.items()}
+        #: Of the attribute of each group the Gram matrices without the total, (kinds, r r).
+        self._present = [present[i] for i in problem.attribute_of_group.tolist()]
 
     @cached_property
     def _forms(self) -> RestForms:
@@ -178,15 +179,13 @@ class SummedVariances(EvenLoss):
 
     def _factors(self, bases: Sequence[GroupBasis]) -> FloatArray:
         """``||W G||**2`` per row, for each group and kind, and a 1."""
-        grams = [self._present[i] for i in self.problem.attribute_of_group.tolist()]
-        return np.concatenate([*(gram @ b.form.ravel() for gram, b in zip(grams, bases, strict=True)), [1.0]])
+        return np.concatenate([*(gram @ b.form.ravel() for gram, b in zip(self._present, bases, strict=True)), [1.0]])
 
     def variances(self, bases: Sequence[GroupBasis]) -> tuple[FloatArray, _Slopes]:
         """The weight V_A of each set's noise in the loss, (m,), the sum of ``V_A sigma_A**2``.  Source: eq. (40)."""
         terms, us = self.problem.terms, [basis.u for basis in bases]
         forms, products = self._forms.values(us)
-        grams = [self._present[i] for i in self.problem.attribute_of_group.tolist()]
-        factors, weight = self._factors(bases), self.weight
+        grams, factors, weight = self._present, self._factors(bases), self.weight
         values = weight * factors[terms.present].prod(axis=1)
         weights = np.bincount(terms.set, values * forms[terms.form], len(self.problem.cost_class)).astype(np.float64)
 

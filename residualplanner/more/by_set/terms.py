@@ -4,13 +4,14 @@ Source: eqs. (39) and (40).
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.queries.kind import joint_factors
+from residualplanner.method.workload.attribute_sets import subsets_of
 from residualplanner.method.workload.workload import Workload
 
 Members = tuple[int, ...]
@@ -41,10 +42,9 @@ class LossTerms:
     inside: tuple[tuple[bool, ...], ...]  # (n,): which of the query's own attributes the subset has
 
 
-def parts_of(attributes: Members) -> Iterator[Members]:
+def parts_of(attributes: Members) -> list[Members]:
     """All parts but none and all, those of fewer first."""
-    orders = range(1, len(attributes))
-    return itertools.chain.from_iterable(itertools.combinations(attributes, order) for order in orders)
+    return list(subsets_of(attributes))[1:-1]
 
 
 class CollectedTerms:
@@ -83,7 +83,7 @@ class CollectedTerms:
                     continue
                 measured = tuple(i for i in attributes if not self.workload.closure.trivial[i])
                 joint = self._joint_factors(attributes, codes)
-                for inside in dict.fromkeys([(), *parts_of(measured), measured]):
+                for inside in subsets_of(measured):
                     sets.append(self.number[inside])
                     weights.append(importance * self._weight(kinds, inside) * joint(inside) ** 2)
                     present.append([self._factor(inside, i, kinds[i]) for i in inside if i in self.kinds])

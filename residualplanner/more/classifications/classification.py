@@ -118,11 +118,6 @@ class Classification:
             labels.insert(0, own)
         return tuple(labels)
 
-    @property
-    def leaf_names(self) -> dict[str, str]:
-        """The names of the leaves by their codes, as an attribute's labels and their meanings; empty where no name."""
-        return {item.code: item.name if item.name != item.code else "" for item in self.items[-1]}
-
     def groups(self) -> list[dict[str, tuple[str, ...]]]:
         """The levels of a hierarchy: for each but the last one the labels of its items and of their children."""
         found = []

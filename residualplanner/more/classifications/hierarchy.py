@@ -186,7 +186,8 @@ class Hierarchy(KindByContent):
         Raises:
             WorkloadError: the hierarchy is not from a file or a frame, so it has no values of its own.
         """
-        labels = self._classified("attribute").leaf_names
+        leaves = self._classified("attribute").items[-1]
+        labels = {item.code: item.name if item.name != item.code else "" for item in leaves}  # meanings, where any
         return Attribute(name, labels=labels, unknown=unknown, missing=missing, about=about)
 
     def crosswalk(  # noqa: PLR0913

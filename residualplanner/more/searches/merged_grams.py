@@ -84,14 +84,12 @@ def merged_rows(kind: Kind, group: IntArray) -> MergedRows:
     rows = centered.sparse_rows(size)
     single = np.diff(rows.indptr) == 1
     columns, entries = (array[rows.indptr[:-1][single]] for array in (rows.indices, rows.data))
-    alone, square = np.full(rows.shape[0], -1, dtype=np.int64), np.zeros(rows.shape[0])
-    alone[single], square[single] = group[columns], entries**2
-    entry = np.zeros(rows.shape[0])
-    entry[single] = entries
+    alone, entry = np.full(rows.shape[0], -1, dtype=np.int64), np.zeros(rows.shape[0])
+    alone[single], entry[single] = group[columns], entries
     own = np.where(single, -1, np.arange(rows.shape[0]))
     orbit = np.unique(np.column_stack([own, alone, entry]), axis=0, return_inverse=True)[1].ravel()
     means = sparse.csr_array(rows @ spread)
-    return MergedRows(np.broadcast_to(constant, len(alone)).astype(np.float64), means, alone, square, orbit, width)
+    return MergedRows(np.broadcast_to(constant, len(alone)).astype(np.float64), means, alone, entry**2, orbit, width)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -28,28 +28,24 @@ _MOST_FOR_SUM, _MOST_FOR_MAXIMUM = 400, 2048
 _MOST_MEMBERS = 256
 
 
-def grams_for_sum(workload: Workload, size: int, codes: tuple[int, ...]) -> AttributeGrams:
+def grams_for_sum(workload: Workload, size: int, codes: tuple[int, ...], most: int = _MOST_FOR_SUM) -> AttributeGrams:
     """The kinds (numbers in the workload) of an attribute, for weighted sums of variances.
 
     Raises WorkloadError: as `plain_grams`, where the rows are not those of one hierarchy.
     """
-    return _forms(workload, size, codes, _MOST_FOR_SUM)
+    forms = _merged_forms(workload, size, codes, most)
+    return plain_grams(workload, size, codes) if forms is None else forms
 
 
 def grams_for_maximum(workload: Workload, size: int, codes: tuple[int, ...]) -> AttributeGrams:
     """The same for the largest variance."""
-    return _forms(workload, size, codes, _MOST_FOR_MAXIMUM)
+    return grams_for_sum(workload, size, codes, _MOST_FOR_MAXIMUM)
 
 
 def matrix_rows(workload: Workload, size: int, codes: tuple[int, ...]) -> int:
     """How many rows the matrices of `grams_for_sum` have: a row for each group or value; 0 for a tree, without any."""
     forms = _merged_forms(workload, size, codes, _MOST_FOR_SUM)
     return size if forms is None else max(0, forms.grams.shape[1] - 1)
-
-
-def _forms(workload: Workload, size: int, codes: tuple[int, ...], most: int) -> AttributeGrams:
-    forms = _merged_forms(workload, size, codes, most)
-    return plain_grams(workload, size, codes) if forms is None else forms
 
 
 def _merged_forms(workload: Workload, size: int, codes: tuple[int, ...], most: int) -> AttributeGrams | None:

@@ -12,7 +12,7 @@ from residualplanner.ground.checks import IntArray, require_positive, require_ty
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import listed, rounded_up
-from residualplanner.method.losses import Loss, LossLike, Targets, read_loss
+from residualplanner.method.losses import LossLike, Targets, read_loss
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import Bases, select
 from residualplanner.method.workload.query import QueryLike
@@ -128,7 +128,7 @@ def cost_of_more(
         raise WorkloadError("cost_of_more is for sums, maxima and targets; compare plans for a function of your own")
     notion, most = plan.neighbors.notion, plan.neighbors.records_per_person
     planned = partial(select, whole, gap=gap, neighbors=notion, records_per_person=most)
-    same_budget = planned(budget=plan.budget, loss=goal, bases=_bases(plan, goal))
+    same_budget = planned(budget=plan.budget, loss=goal, bases=_bases(plan))
     if moe is None:
         # all variances fall alike as the budget grows: the query that lost most says how much is needed
         factor = float((same_budget.max_variances[old] / plan.max_variances).max())
@@ -136,23 +136,23 @@ def cost_of_more(
     else:
         variances[old] = plan.max_variances
         targets = Targets(np.sqrt(variances) * margin_factor(level), level)
-        plans = [planned(loss=targets, bases=bases) for bases in _all_bases(plan, whole, targets)]
+        plans = [planned(loss=targets, bases=bases) for bases in _all_bases(plan, whole)]
         same_accuracy = min(plans, key=lambda found: found.pcost)
     return CostOfMore(plan, same_budget, same_accuracy, _table(plan, same_budget, same_accuracy, new))
 
 
-def _bases(plan: Plan, loss: Loss) -> Bases:
+def _bases(plan: Plan) -> Bases:
     given = {name: basis for name, basis in plan.bases.items() if basis.family == "given"}
     if given:
         return given
-    if plan.strategy.varying.any() and loss.has_search:
+    if plan.strategy.varying.any():
         return "optimal_by_set"
     return "orthogonal" if "orthogonal" in plan.basis_summary else "optimal"
 
 
-def _all_bases(plan: Plan, whole: Workload, targets: Targets) -> list[Bases]:
+def _all_bases(plan: Plan, whole: Workload) -> list[Bases]:
     """Bases chosen anew, and those of the plan where they can be kept; the cheaper ones are used."""
-    anew, bases = _bases(plan, targets), plan.strategy.of_attributes
+    anew, bases = _bases(plan), plan.strategy.of_attributes
     planned = {attribute for attribute, _ in plan.workload.attribute_kinds}
     is_spanned = all(bases[i].spans(kind) for i, kind in whole.attribute_kinds if i in planned)
     if set(plan.basis_summary) == {"subtraction"} or not is_spanned:

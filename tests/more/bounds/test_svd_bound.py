@@ -19,7 +19,7 @@ from random_plans import basis_of
 from residualplanner import Hierarchy, Identity, Prefix, Range
 from residualplanner.method.losses import read_loss
 from residualplanner.more.bounds.suboptimality import least_variance, sharp_least_variance
-from residualplanner.more.bounds.svd_bound import _bound_for
+from residualplanner.more.bounds.svd_bound import greatest_over_choices, sum_bound
 from residualplanner.more.bounds.svd_maximum import greatest_bound
 from strategies import NAMES, cases
 
@@ -90,7 +90,7 @@ def random_mechanism(rng: np.random.Generator, size: int) -> Matrix:
 def test_the_bound_for_equal_weights_is_that_of_the_singular_values(problem):
     workload, rows, weights = problem
     importance = rp.losses.SumOfVariances().importance(workload)
-    assert _bound_for(workload, importance, {}) == pytest.approx(dense_bound(rows, weights), rel=1e-6)
+    assert sum_bound(workload, importance, {}, None, math.inf) == pytest.approx(dense_bound(rows, weights), rel=1e-6)
 
 
 @settings(max_examples=50, deadline=None)
@@ -100,7 +100,7 @@ def test_the_bounds_are_the_greatest_over_weights_of_all_cells_and_no_mechanism_
     workload, rows, weights = problem
     of_sum, of_maximum = (least(workload, loss=loss) for loss in ("sum", "max"))
     importance = rp.losses.MaxVariance().importance(workload)
-    equal = greatest_bound(workload, importance, {}, replaced=False, seconds=math.inf)
+    equal = greatest_over_choices(greatest_bound, workload, importance, {}, replaced=False, seconds=math.inf)
     lowest, highest = dense_greatest_bound(np.sqrt(weights)[:, None] * rows)
     assert lowest * (1 - 1e-4) <= equal <= highest * (1 + 1e-6)
     inverse = np.linalg.inv(random_mechanism(np.random.default_rng(seed), rows.shape[1]))
@@ -162,7 +162,7 @@ def test_bounds_for_prefix_sums_on_three_attributes_are_the_printed_ones(order, 
     domain = rp.Domain({"a": 8, "b": 8, "c": 8})
     workload = rp.marginals(domain, order=order, kinds=dict.fromkeys("abc", Prefix()))
     importance = rp.losses.SumOfVariances().importance(workload)
-    for bound, expected in ((_bound_for(workload, importance, {}), equal), (least(workload), printed)):
+    for bound, expected in ((sum_bound(workload, importance, {}, None, math.inf), equal), (least(workload), printed)):
         assert round(math.sqrt(bound / workload.cells.sum()), 3) == expected
 
 
@@ -172,7 +172,7 @@ def test_shortened_heads_never_make_the_bound_larger(problem, most):
     workload, rows, weights = problem
     importance = rp.losses.SumOfVariances().importance(workload)
     with limited("more.bounds.svd_bound", _LENGTHS=(most,)):
-        bound = _bound_for(workload, importance, {})
+        bound = sum_bound(workload, importance, {}, None, math.inf)
     exact = dense_bound(rows, weights)
     assert 0.8 * exact < bound < exact * (1 + 1e-6)
 
@@ -190,7 +190,7 @@ def test_few_bands_are_close_to_the_bound_for_the_same_weights_of_values(most, l
     exact = np.linalg.svd(rows * roots, compute_uv=False).sum() ** 2
     importance = rp.losses.SumOfVariances().importance(workload)
     with limited("more.bounds.svd_bound", _LENGTHS=(most,)):
-        bound = _bound_for(workload, importance, values)
+        bound = sum_bound(workload, importance, values, None, math.inf)
     assert exact * (1 - lost) < bound < exact
 
 
@@ -213,7 +213,7 @@ def test_a_product_is_bounded_at_any_size():
     single = {kind: np.linalg.svd(kind.matrix(64), compute_uv=False).sum() ** 2 / 64 for kind in (Prefix(), Range())}
     expected = single[Prefix()] ** 5 * single[Range()] ** 5 * 1e9
     workload = rp.Workload(domain, [query])
-    equal = _bound_for(workload, rp.losses.SumOfVariances().importance(workload), {})
+    equal = sum_bound(workload, rp.losses.SumOfVariances().importance(workload), {}, None, math.inf)
     assert equal == pytest.approx(expected, rel=1e-9)
     assert expected < least(workload) <= rp.select(workload, budget=rp.pcost(1)).loss_value
 
@@ -235,7 +235,7 @@ def test_that_a_bound_of_very_many_tables_takes_too_long_is_known_before_it_begi
     domain = rp.Domain({f"a{number}": 8 + number % 5 for number in range(20)})
     workload = rp.marginals(domain, up_to=3, kinds={name: Range() for name in domain.names})
     bases = [basis_of(size, np.eye(size - 1, size, dtype=int)) for size in domain.sizes]
-    for module, name in (("blocks", "arrow_of"), ("svd_maximum", "_patterns")):
+    for module, name in (("blocks", "arrows_of"), ("svd_maximum", "_patterns")):
         monkeypatch.setattr(f"residualplanner.more.bounds.{module}.{name}", None)
     with pytest.raises(rp.errors.WorkloadError, match=r"some 1 seconds of computation, the limit is 0"):
         least_variance(workload, read_loss(loss), tuple(bases), rp.privacy.Neighbors(), seconds=0.4)
@@ -400,9 +400,9 @@ def test_values_that_can_be_exchanged_are_merged_without_a_change_of_the_bound(d
         moved = {attribute: own[np.argsort(order)] for attribute, own in values.items()}
         slightly = {attribute: own * (1 + 1e-9 * np.arange(len(own))) for attribute, own in values.items()}
         slightly = slightly or {0: np.full(len(weights), 1 / len(weights)) * (1 + 1e-9 * np.arange(len(weights)))}
-        merged = _bound_for(workload, workload.weights, values, law)
-        assert _bound_for(permuted, workload.weights, moved, law) == pytest.approx(merged, rel=1e-9)
-        assert _bound_for(workload, workload.weights, slightly, law) == pytest.approx(merged, rel=1e-6)
+        merged = sum_bound(workload, workload.weights, values, law, math.inf)
+        assert sum_bound(permuted, workload.weights, moved, law, math.inf) == pytest.approx(merged, rel=1e-9)
+        assert sum_bound(workload, workload.weights, slightly, law, math.inf) == pytest.approx(merged, rel=1e-6)
 
 
 def test_a_hierarchy_of_counties_is_proved_to_be_planned_best():

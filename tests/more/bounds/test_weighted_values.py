@@ -12,8 +12,8 @@ import residualplanner as rp
 from benchmarks.figures import domain_of
 from benchmarks.published import DOMAINS
 from residualplanner.more.bounds import blocks
-from residualplanner.more.bounds.paired_blocks import arrow_of, has_few_ties, trace_of_pairs
-from residualplanner.more.bounds.svd_bound import _bound_for
+from residualplanner.more.bounds.blocks import arrows_of, trace_of_pairs
+from residualplanner.more.bounds.svd_bound import sum_bound
 
 NUMERICAL = {"CPS": 2, "Loans": 4, "Adult": 5}
 
@@ -57,7 +57,7 @@ def test_with_any_weights_of_values_it_is_that_of_the_singular_values(workload, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "_DETERMINANTS", determinants)  # by pairs of attributes, or by all eigenvalues
         for values in ({}, weights):
-            found, dense = _bound_for(workload, importance, values), dense_bound(workload, values)
+            found, dense = sum_bound(workload, importance, values, None, math.inf), dense_bound(workload, values)
             assert dense * (1 - 1e-5) <= found <= dense * (1 + 1e-7)
 
 
@@ -78,12 +78,12 @@ def test_any_number_of_arrows_of_two_attributes_has_its_trace():
         one, two, three = (heads[i, chosen[i]] if i in chosen else corner for i, corner in enumerate(corners))
         total += entry * np.einsum("ad,be,cf->abcdef", one, two, three)
     values = np.linalg.eigvalsh(total.reshape(120, 120))
-    arrows = {pair: arrow_of(head) for pair, head in heads.items()}
-    assert has_few_ties(patterns, arrows)
-    trace = trace_of_pairs(patterns, entries, arrows)
+    arrows = arrows_of(heads, patterns)
+    assert arrows is not None
+    trace = trace_of_pairs(patterns, entries, arrows, 1.0)
     assert trace == pytest.approx(np.sqrt(np.maximum(values, 0)).sum(), rel=1e-6)
-    assert not has_few_ties([((0, 0), (1, 0), (2, 1))], arrows)
-    assert arrow_of(np.ones((3, 3))) is None
+    assert arrows_of(heads, [((0, 0), (1, 0), (2, 1))]) is None
+    assert arrows_of({(0, 0): np.ones((3, 3))}, [((0, 0),)]) is None
 
 
 @pytest.mark.parametrize(("data", "kind", "most"), [("CPS", rp.Prefix(), 0.004), ("Loans", rp.Range(), 0.005)])
