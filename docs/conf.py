@@ -53,7 +53,6 @@ INTERNAL = [
     "LedgerStage",
     "Listed",
     "Loss",
-    "NoiseError",
     "NoisyAnswers",
     "OneHot",
     "PartFile",

@@ -7,7 +7,6 @@ from residualplanner.fits.nonnegative import facts, nonnegative
 from residualplanner.gate import spend
 from residualplanner.gate.discrete_gaussian import (
     InsecureTestBits,
-    NoiseError,
     OperatingSystemBits,
     attempts,
     batches,

@@ -70,6 +70,10 @@ class StoreError(ResidualPlannerError, OSError):
     """A store of a release could not be read or written, or somebody else is at work in it."""
 
 
+class NoiseError(ResidualPlannerError, RuntimeError):
+    """Noise cannot be drawn safely: the random bytes or the machine's arithmetic failed a check."""
+
+
 class UnexpectedError(ResidualPlannerError, RuntimeError):
     """A defect found while records were in memory; only its location is shown, since its text may quote a record."""
 

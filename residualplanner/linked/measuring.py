@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from residualplanner.gate import spend as spending
-from residualplanner.gate.measurement.blocks import blocks_held
+from residualplanner.gate.measurement.blocks import blocks_held, require_memory
 from residualplanner.gate.measurement.counting import count_tables
 from residualplanner.gate.measurement.measure import Noise, noise_named, require_noise
 from residualplanner.gate.measurement.measurement import Measurement
@@ -168,6 +168,7 @@ def _steps(
     progress: Progress | None,
 ) -> spending.Steps[OpenedTables, _Counts, LinkedMeasurement]:
     limited = limited_data(plan.tables, data, plan.notion)
+    require_memory(*(each.groups for each in noises.values()))
     # of each table the one block of all its sets
     blocks = {name: next(iter(blocks_held(each.groups, each.family))) for name, each in noises.items()}
     records = {name: each.record.of_run(ledger, limited[name], plan[name].neighbors) for name, each in noises.items()}

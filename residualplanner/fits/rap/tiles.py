@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.mixture import balanced_split
 from residualplanner.fits.rap.own_queries import OwnAnswers, QueryClass
-from residualplanner.gate.discrete_gaussian import ByteSource, NoiseError, exponential_choices
+from residualplanner.gate.discrete_gaussian import ByteSource, exponential_choices
 from residualplanner.gate.sources.source import MergedValues, Source
 from residualplanner.ground.checks import IntArray
-from residualplanner.ground.errors import ResourceError, WorkloadError
+from residualplanner.ground.errors import NoiseError, ResourceError, WorkloadError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.kron.arrays import SameArray
 from residualplanner.method.privacy import Neighbors

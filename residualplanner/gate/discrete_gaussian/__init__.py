@@ -3,13 +3,12 @@
 Floats propose, and decide only what no rounding can change; exact arithmetic decides the rest: docs/exact-noise.md.
 """
 
-from residualplanner.gate.discrete_gaussian.bits import ByteSource, InsecureTestBits, NoiseError, OperatingSystemBits
+from residualplanner.gate.discrete_gaussian.bits import ByteSource, InsecureTestBits, OperatingSystemBits
 from residualplanner.gate.discrete_gaussian.drawing import draw_flat, exponential_choices
 
 __all__ = [
     "ByteSource",
     "InsecureTestBits",
-    "NoiseError",
     "OperatingSystemBits",
     "draw_flat",
     "exponential_choices",

@@ -6,13 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
-from residualplanner.ground.errors import ResidualPlannerError
+from residualplanner.ground.errors import NoiseError
 
 BLOCK_BYTES = 32
-
-
-class NoiseError(ResidualPlannerError, RuntimeError):
-    """Noise cannot be drawn safely: the random bytes or the machine's arithmetic failed a check."""
 
 
 class ByteSource(Protocol):

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from residualplanner.gate.discrete_gaussian.attempts import MORE_BITS, is_below
 from residualplanner.gate.discrete_gaussian.batches import Batch
-from residualplanner.gate.discrete_gaussian.bits import ByteSource, CheckedBits, InsecureTestBits, NoiseError
+from residualplanner.gate.discrete_gaussian.bits import ByteSource, CheckedBits, InsecureTestBits
 from residualplanner.gate.discrete_gaussian.envelope import Scales, exp_bounds
 from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.ground.errors import BudgetError
+from residualplanner.ground.errors import BudgetError, NoiseError
 
 EXP_ERROR = Fraction(1, 2**44)
 _POINTS = 64

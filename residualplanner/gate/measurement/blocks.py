@@ -223,7 +223,7 @@ def require_room_given(memory: int | None, scratch: PathLike | None) -> None:
 
 def blocks_held(groups: BasisGroups, family: Parents, memory: int | None = None) -> Division | list[SetBlock]:
     """As many sets at a time as so many bytes of counts and noise hold, all if none are given, or ResourceError."""
-    require_memory(groups, memory)
+    require_memory(groups, memory=memory)
     if memory is not None:
         return blocks_within(groups, family, int(memory))
     return [SetBlock(groups, tuple(range(len(groups.members))), tuple(groups.row[sets] for sets in groups.members))]
@@ -256,10 +256,10 @@ def _scratch_file(count: int, folder: PathLike | None) -> IO[bytes]:
     return file
 
 
-def require_memory(groups: BasisGroups, memory: int | None = None) -> None:
-    """Raise ResourceError where measuring needs more memory than this process can get."""
+def require_memory(*groups: BasisGroups, memory: int | None = None) -> None:
+    """Raise ResourceError where measuring needs more memory than this process can get; all counts come before noise."""
     require_room(
-        measuring_bytes(groups, memory),
+        sum(measuring_bytes(each, memory) for each in groups),
         "measuring holds {needed} of counts and answers at once",
         "nothing was charged or read.  Ask for fewer or smaller tables, with a lower up_to or with max_cells, measure "
         "block by block with memory= (--memory), or on a machine with more memory",

@@ -10,13 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from residualplanner.gate.discrete_gaussian import NoiseError
 from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
 from residualplanner.gate.measurement.blocks import SetBlock
 from residualplanner.gate.measurement.counting import NOTHING, Parents, parents, require_size
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, IntArray, frozen, untold
+from residualplanner.ground.errors import NoiseError
 from residualplanner.method.kron.arrays import Scratch
 from residualplanner.method.kron.axis_maps import ProductMap
 from residualplanner.method.plan.plan import Plan

@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from residualplanner.gate.discrete_gaussian import ByteSource, NoiseError
+from residualplanner.gate.discrete_gaussian import ByteSource
 from residualplanner.gate.ledger import Ledger
 from residualplanner.ground.checks import IntArray
-from residualplanner.ground.errors import StoreError
+from residualplanner.ground.errors import NoiseError, StoreError
 from residualplanner.ground.json import json_text
 from residualplanner.scale.engines.cluster import Cluster
 from residualplanner.scale.stored import release as stored

@@ -6,7 +6,6 @@ What is in a store may have been altered by others; all of it is data, and check
 from collections.abc import Callable
 from typing import Any
 
-from residualplanner.gate.discrete_gaussian import NoiseError
 from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.blocks import AnswersOnDisk
 from residualplanner.gate.measurement.measurement import Measurement
@@ -14,7 +13,7 @@ from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_fro
 from residualplanner.gate.measurement.noisy_answers import wide_from_words
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import has_shape, is_sha256, pair_of
-from residualplanner.ground.errors import FileFormatError, StoreError, memory_for
+from residualplanner.ground.errors import FileFormatError, NoiseError, StoreError, memory_for
 from residualplanner.ground.format_version import FORMAT_VERSION, require_version
 from residualplanner.ground.json import json_text, parse_json
 from residualplanner.ground.stores import ObjectStore, open_store

@@ -37,6 +37,8 @@ _FAILURES = (
     errors.ResourceError,
     errors.UnforcedError,
     errors.UnexpectedError,
+    errors.NoiseError,
+    errors.StoreError,
 )
 _WRONG_PATHS = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import residualplanner as rp
-from inner_parts import InsecureTestBits, NoiseError, drawing, exponential_choices
+from inner_parts import InsecureTestBits, drawing, exponential_choices
 
 
 def sequential_law(scores, rate, draws):
@@ -99,5 +99,5 @@ def test_stuck_bytes_are_refused():
         def read(self, count):
             return bytes(count)
 
-    with pytest.raises(NoiseError):
+    with pytest.raises(rp.errors.NoiseError):
         exponential_choices([1, 0], [1, 1], Fraction(1), 1, Stuck())

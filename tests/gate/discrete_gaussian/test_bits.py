@@ -10,7 +10,7 @@ import pytest
 from sampler_oracles import drawn_by_the_system, scales_of
 
 import residualplanner as rp
-from inner_parts import CheckedBits, InsecureTestBits, NoiseError, OperatingSystemBits, draw_flat, envelope
+from inner_parts import CheckedBits, InsecureTestBits, OperatingSystemBits, draw_flat, envelope
 
 
 def raising(count):
@@ -52,7 +52,7 @@ class Source:
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 @pytest.mark.parametrize("size", [1, 100_000])
 def test_a_failing_source_ends_in_a_clean_error(fault, size):
-    with pytest.raises(NoiseError, match="nothing may be released") as caught:
+    with pytest.raises(rp.errors.NoiseError, match="nothing may be released") as caught:
         draw_flat(scales_of([Fraction(5)]), [size], Source(fault))
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
@@ -63,12 +63,12 @@ def test_two_requests_are_compared_where_they_begin_and_where_they_meet():
     same = os.urandom(320)
     bits = CheckedBits(Source(lambda count: same[:count]))
     bits.read(320)
-    with pytest.raises(NoiseError, match="repeats itself"):
+    with pytest.raises(rp.errors.NoiseError, match="repeats itself"):
         bits.read(128)
     blocks = iter([b"a" * 32 + b"b" * 32, b"b" * 32 + b"c" * 32])
     bits = CheckedBits(Source(lambda count: next(blocks)))
     assert bytes(bits.read(8)) == b"a" * 8
-    with pytest.raises(NoiseError, match="repeats itself"):
+    with pytest.raises(rp.errors.NoiseError, match="repeats itself"):
         bits.read(8)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sampler_oracles import drawn, scales_of
 
-from inner_parts import InsecureTestBits, NoiseError, draw_flat, drawing
+import residualplanner as rp
+from inner_parts import InsecureTestBits, draw_flat, drawing
 
 SCALES = {
     "one": Fraction(1),
@@ -62,13 +63,13 @@ def untested_platform():
 def test_a_bad_exponential_is_noticed_before_the_first_draw(untested_platform, monkeypatch):
     true_exp = np.exp
     monkeypatch.setattr(np, "exp", lambda x, **kwargs: true_exp(x, **kwargs) * (1 + 2.0**-43))
-    with pytest.raises(NoiseError, match=r"numpy\.exp errs by more than 2"):
+    with pytest.raises(rp.errors.NoiseError, match=r"numpy\.exp errs by more than 2"):
         drawn(Fraction(1), 1, 0)
 
 
 def test_wrong_draws_from_known_bytes_are_noticed_before_the_first_draw(untested_platform, monkeypatch):
     monkeypatch.setattr(drawing, "InsecureTestBits", lambda seed: InsecureTestBits(seed + 1))
-    with pytest.raises(NoiseError, match="known random bytes do not give the known draws"):
+    with pytest.raises(rp.errors.NoiseError, match="known random bytes do not give the known draws"):
         drawn(Fraction(1), 1, 0)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import residualplanner as rp
 from forms_of_records import Unread
-from inner_parts import InsecureTestBits, NoiseError, gaussian, measure_with_bits
+from inner_parts import InsecureTestBits, gaussian, measure_with_bits
 from replayed_measuring import measured_with
 from residualplanner import Domain, Ledger, Workload, marginals, measure, pcost, select
 
@@ -21,9 +21,9 @@ def test_a_system_without_randomness_gives_no_release(monkeypatch):
         raise OSError("no entropy")
 
     monkeypatch.setattr("os.urandom", broken)
-    with pytest.raises(NoiseError, match="gives no random bytes"):
+    with pytest.raises(rp.errors.NoiseError, match="gives no random bytes"):
         measure(PLAN, CODES, noise="gaussian")
-    with pytest.raises(NoiseError, match="nothing may be released"):
+    with pytest.raises(rp.errors.NoiseError, match="nothing may be released"):
         measure(PLAN, CODES)
 
 
@@ -121,7 +121,7 @@ def test_a_failing_source_of_bits_leaves_no_trace_of_the_counts(in_batches, secu
             return super().read(count)
 
     in_batches(cells=2**15, noise_cells=10)
-    with pytest.raises(NoiseError, match="nothing may be released") as caught:
+    with pytest.raises(rp.errors.NoiseError, match="nothing may be released") as caught:
         measure_with_bits(PLAN, CODES, Failing(1))
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
