@@ -263,9 +263,7 @@ def ranks(table: Table, *, level: float = 0.95) -> RankTable:
     std_err = np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0))
     margin = _margin(level, max(cells * (cells - 1) // 2, 1), simultaneous=True)
     is_larger = values[:, None] - values > margin * std_err
-    order = np.argsort(-values, kind="stable")
-    rank = np.empty(cells, dtype=np.int64)
-    rank[order] = np.arange(1, cells + 1)
+    rank = 1 + np.argsort(np.argsort(-values, kind="stable"))
     shaped = (rank, 1 + is_larger.sum(axis=0), cells - is_larger.sum(axis=1))
     limits = (frozen(each.reshape(table.estimate.shape)) for each in shaped)
     words = f"ranks of {table.title}", table.unit
@@ -318,7 +316,6 @@ def _margin(level: float, cells: int, *, simultaneous: bool) -> float:
 def _compared_ratio(
     word: str, tables: tuple[Table, Table], of: str, level: float, simultaneous: bool, factor: float, shift: float = 0
 ) -> ComparedTable:
-    """The ratios of two tables times a factor, plus a number."""
     pair = _ratio_of(*tables, word)
     found, std_err = ratio_and_std_err(pair)
     low, high = fieller_interval(pair, _margin(level, pair.above.size, simultaneous=simultaneous), np.inf)

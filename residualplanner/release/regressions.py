@@ -3,7 +3,7 @@
 Source: eqs. (143) and (144); intervals by `simulated`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -98,10 +98,8 @@ def correlation(
         return np.arctanh(_correlation(np.moveaxis(each[query].estimate, axes, (0, 1))))
 
     found = simulated(release, transformed, level=level, simulations=simulations)
-    numbers = [np.tanh(each) for each in (found.estimate, found.low, found.high)]
-    groups = [axis for axis in range(len(table.names)) if axis not in axes]
-    names, labels = (tuple(table.names[axis] for axis in groups), tuple(table.labels[axis] for axis in groups))
-    return _table(f"correlation of {one} and {other}", names, labels, found, numbers)
+    groups = {name: labels for name, labels in zip(table.names, table.labels, strict=True) if name not in (one, other)}
+    return _table(f"correlation of {one} and {other}", groups, found, np.tanh)
 
 
 def regression(
@@ -144,9 +142,8 @@ def regression(
     queries = regression_queries(domain, outcome, on)
 
     found = simulated(release, lambda each: _coefficients(each, queries), level=level, simulations=simulations)
-    numbers = found.estimate, found.low, found.high
     terms = ("intercept", *(term for name in on for term in _terms(domain[name])))
-    return _table(f"regression of {outcome} on {', '.join(on)}", ("term",), (terms,), found, numbers)
+    return _table(f"regression of {outcome} on {', '.join(on)}", {"term": terms}, found, np.asarray)
 
 
 def correlation_queries(domain: Domain, one: str, other: str, by: QueryLike = ()) -> list[dict[str, Kind]]:
@@ -169,15 +166,16 @@ def _require_amounts(domain: Domain, verb: str, *names: str) -> None:
 
 def _table(
     title: str,
-    names: tuple[str, ...],
-    labels: tuple[tuple[object, ...], ...],
+    axes: Mapping[str, tuple[object, ...]],
     found: SimulatedStatistic,
-    numbers: Sequence[FloatArray],
+    back: Callable[[FloatArray], FloatArray],
 ) -> ComparedTable:
-    estimate, low, high = numbers
+    """What was simulated, taken back from the scale on which it was."""
+    estimate, low, high = map(back, (found.estimate, found.low, found.high))
     # Where noise may nearly hide a term, simulations have no standard deviation to speak of: that of the middle ones.
     std_err = (high - low) / (2 * margin_factor(found.level))
     every = (frozen(np.asarray(each)) for each in (estimate, std_err, low, high))
+    names, labels = tuple(axes), tuple(axes.values())
     return ComparedTable(title, "", names, labels, found.level, False, 0.0, BY_SIMULATION, *every)
 
 

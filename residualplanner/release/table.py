@@ -148,12 +148,10 @@ class Table(Heading):
             True
         """
         self.product.require_unbiased("the error of a cell")
-        full_names = [kind.full_names(attribute) for attribute, kind in self._axes]
         ordered = dict(zip(self.names, in_order, strict=False))
         if len(in_order) > len(self.names) or ordered.keys() & labels.keys():
             raise DomainError(f"{self.title} has one label for each of {list(self.names)}, in this order or by name")
-        labels = ordered | labels
-        cell = index_of_cell(self.names, self.labels, labels, full_names)
+        cell = index_of_cell(self, ordered | labels)
         weights = np.zeros(self.estimate.shape)
         weights[cell] = 1
         return Estimate(float(self.estimate[cell]), float(self.variance[cell]), (WeightedCells(self, weights),))
