@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from residualplanner.publish.files.reading import Saved
 from residualplanner.publish.files.sidecar import ComparisonForm
 from residualplanner.publish.pictures.drawing import svg_of
 from residualplanner.publish.pictures.plots import draw_intervals, shown_table
+from residualplanner.publish.report.figures import Chart
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import decimals_of_errors, level_text, title_of
 from residualplanner.release.profiles import profile_named
@@ -39,15 +40,6 @@ _COMPARED = {"difference": "difference in {unit}", "ratio": "ratio", "change": "
 _TIMES = re.compile(r", times [\d,.e+-]+$")
 #: The most answers of a kind of query that are looked up for the words of their labels.
 _LOOKED_UP = 100_000
-
-
-class Chart(NamedTuple):
-    """A picture of estimates with intervals, above the table that has their numbers."""
-
-    name: str
-    title: str
-    caption: str
-    svg: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,16 +224,11 @@ def _head(form: StatisticForm, column: Column, count_unit: str, level: float) ->
         "count": count_unit.capitalize(),
         "total": f"All {count_unit} of the group",
     }
-    word = heads.get(field, field.replace("_", " ").capitalize())
-    if (
-        field in ("estimate", "sum", "mean")
-        and field == column.field
-        and form.attribute.about.unit
-        and column.of == "amounts"
-    ):
-        word = f"{word}, {form.attribute.about.unit}"
+    word, unit = heads.get(field, field.replace("_", " ").capitalize()), form.attribute.about.unit
     if field != column.field:
         word = f"Standard error of {word[:1].lower()}{word[1:]}"
+    elif unit and column.of == "amounts" and field in ("estimate", "sum", "mean"):
+        word = f"{word}, {unit}"
     is_twice = [each.field for each in form.columns].count(column.field) > 1
     return f"{word}, unbiased" if is_twice and not column.is_adjusted else word
 
