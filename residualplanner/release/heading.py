@@ -97,10 +97,7 @@ _LISTED = 8
 
 
 def index_of_cell(table: Heading, given: Mapping[str, object]) -> tuple[int, ...]:
-    """The index of the cell with the given labels, by name.
-
-    DomainError where an attribute is missing or unknown, has no such label, or several labels have that name.
-    """
+    """The index of the cell with the given labels, by name; DomainError unless they are of one cell."""
     for name in given:
         require_attribute(table.names, name)
     missing = [name for name in table.names if name not in given]

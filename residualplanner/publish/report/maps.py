@@ -38,10 +38,7 @@ _TITLES: Mapping[Shown, str] = {"estimate": "Estimates", "cv": "Coefficients of 
 
 
 def maps_of(subject: Subject, maps: Mapping[str, Boundaries]) -> Iterator[Figure]:
-    """The maps of the tables and of the statistics of each attribute whose areas have shapes.
-
-    Raises WorkloadError: an attribute has none.
-    """
+    """The maps of tables and statistics by each attribute whose areas have shapes; WorkloadError where it has none."""
     numbers, of_statistics = count(1), count(1)
     for name, boundaries in maps.items():
         found = [
