@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 #: The most cells that are ranked: all pairs are compared.
 _MOST_RANKED = 4096
-#: The columns of numbers.
 _COMPARED = "estimate", "std_err", "low", "high"
 #: What standard errors are.
 EXACT, FIRST_ORDER, BY_SIMULATION = "exact", "to first order", "of noise alone, by simulation"
@@ -141,7 +140,6 @@ class RankTable(_CellTable):
         return _CellTable.to_frame(self).sort_values("rank", ignore_index=True)
 
 
-#: Comparisons by their names.
 Comparisons = Mapping[str, ComparedTable | RankTable]
 
 

@@ -122,10 +122,7 @@ class Numbers(ABC):
 class Unbiased(Numbers):
     """Unbiased estimates, as they follow from the answers.  Source: eqs. (13) and (25)."""
 
-    @property
-    def product(self) -> Product:
-        """Unbiased estimates."""
-        return UNBIASED
+    product = UNBIASED
 
     def of(self, measurement: NoisyAnswers, device: Device = HOST) -> "UnbiasedEstimates":
         """Those of a measurement."""

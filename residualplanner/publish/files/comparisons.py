@@ -48,8 +48,8 @@ def comparison_forms(comparisons: Comparisons) -> dict[str, ComparisonForm]:
     found = {}
     for name, each in comparisons.items():
         columns = [FileColumn(*axis, "", "") for axis in zip(each.names, map(label_type, each.labels), strict=True)]
-        for head, *words in each.columns:
-            columns.append(FileColumn(head, INTEGER if head in RANKS else NUMBER, *words))
+        for head, unit, meaning in each.columns:
+            columns.append(FileColumn(head, INTEGER if head in RANKS else NUMBER, unit, meaning))
         found[name] = ComparisonForm(name, each.title, tuple(columns))
     return found
 

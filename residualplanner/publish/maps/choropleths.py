@@ -85,10 +85,8 @@ def areas_without_shape(workload: Workload, maps: Mapping[str, Boundaries]) -> d
         shaped = {code for code, rings in boundaries.rings.items() if rings}
         own = set(map(label_text, attribute.own_labels))  # such as "Not stated", which is no area
         for kind in _kinds_on(attribute, workload):
-            codes = _codes_of(kind, attribute)
-            pairs = [*zip(kind.columns_beside(attribute).get("level", (name,) * len(codes)), codes, strict=True)]
-            mapped = {level for level, code in pairs if code in shaped}
-            lacking |= {code: None for level, code in pairs if level in mapped and code not in own | shaped}
+            for areas in with_shapes(areas_of(attribute, kind, {}, unit=""), boundaries):
+                lacking |= {code: None for code in areas.codes if code not in own | shaped}
         found[name] = tuple(lacking)
     return {name: codes for name, codes in found.items() if codes}
 

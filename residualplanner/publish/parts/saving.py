@@ -98,8 +98,8 @@ def _rows(described: Description, batch: TableBatch, published: FloatArray, vari
     entries = math.prod(map(len, axes.values()))
     # batches have axes of one cell for a universe, tables have none
     shape = tables, *query.table_axes.shape(described.plan.domain)
-    every = (published, batch.estimates, np.broadcast_to(variances, batch.estimates.shape))
-    values = form.values(*(each.reshape(shape) for each in every), described.level)
+    errors = np.broadcast_to(variances, batch.estimates.shape).reshape(shape)
+    values = form.values(published.reshape(shape), batch.estimates.reshape(shape), errors, described.level)
     return pa.table(
         {
             TABLE_ID: pa.array(np.repeat(batch.queries, rows), pa.int32()),

@@ -115,11 +115,7 @@ def layout_of(maps: ProductMap, limits: Limits = SM_90) -> SlabLayout:
 
 
 def fits(maps: ProductMap, limits: Limits = SM_90) -> bool:
-    """Whether the fused kernel makes the tables of ``maps``; others are left to products of matrices.
-
-    It does if no axis that is mapped has more than 1,024 entries, no matrix more than 16,384, and the last axis, with
-    as many before it as there is room for, is within the shared memory of one block, twice if one of them has a matrix.
-    """
+    """Whether the fused kernel makes the tables of ``maps``; others are left to products of matrices."""
     return any(cut_layout(maps, cut).fits(limits) for cut in range(max(1, len(maps.axes))))
 
 
@@ -181,10 +177,7 @@ class Launch:
 
 
 def launch_of(layout: SlabLayout, sources: Sequence[SubsetAnswers], tables: int) -> Launch:
-    """The launch that makes so many tables from the answers of their subsets, in the order of `tables_of_residuals`.
-
-    ValueError where they take more than 2**31 - 1 blocks.
-    """
+    """The launch that makes so many tables from the answers of their subsets, ordered as of `tables_of_residuals`."""
     # of each axis its length and its bit among the attributes that have residual answers, 0 if it has none
     before = accumulate((columns > 1 for columns in layout.columns), initial=0)
     pairs = zip(layout.columns, before, strict=False)
