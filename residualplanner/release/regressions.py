@@ -142,7 +142,7 @@ def regression(
     queries = regression_queries(domain, outcome, on)
 
     found = simulated(release, lambda each: _coefficients(each, queries), level=level, simulations=simulations)
-    terms = ("intercept", *(term for name in on for term in _terms(domain[name])))
+    terms = ("intercept", *(term for name in on for term in _terms_of(domain[name]).names))
     return _table(f"regression of {outcome} on {', '.join(on)}", {"term": terms}, found, np.asarray)
 
 
@@ -191,31 +191,33 @@ def _correlation(sums: FloatArray) -> FloatArray:
     return np.where(is_one, np.clip(found, -_MOST, _MOST), np.nan)
 
 
-def _terms(attribute: Attribute) -> list[str]:
-    if attribute.numeric is not None:
-        return [attribute.name]
-    return [f"{attribute.name}: {label_text(label)}" for label in attribute.value_labels[1:]]
-
-
 class _Terms(NamedTuple):
     """What a regression has of an attribute, as sums over the rows of its kind."""
 
+    names: list[str]
     counted: FloatArray  # (rows,)
     linear: FloatArray  # (terms, rows)
     squares: FloatArray  # (terms, terms, rows)
+    half: float  # a term is this times t, and ``middle``
+    middle: float
 
 
 def _terms_of(attribute: Attribute) -> _Terms:
     """Of amounts t; of other values a term for each but the first, which is 1 for it and 0 elsewhere."""
     if attribute.numeric is not None:
-        count, linear, square = np.eye(3)
-        return _Terms(count, linear[None], square[None, None])
+        (count, linear, square), kind = np.eye(3), Moments().on(attribute)
+        return _Terms([attribute.name], count, linear[None], square[None, None], kind.half, kind.middle)
     every = np.eye(attribute.size)
-    return _Terms(np.ones(attribute.size), every[1:], np.einsum("ir,ij->ijr", every, every)[1:, 1:])
+    names = [f"{attribute.name}: {label_text(label)}" for label in attribute.value_labels[1:]]
+    squares = np.einsum("ir,ij->ijr", every, every)[1:, 1:]
+    return _Terms(names, np.ones(attribute.size), every[1:], squares, half=1.0, middle=0.0)
 
 
 def _coefficients(release: Release, queries: Sequence[Mapping[str, Kind]]) -> FloatArray:
-    """The coefficients of the first attribute of the first query on all others; NaN where noise leaves none."""
+    """The coefficients of the first attribute of the first query on all others; NaN where noise leaves none.
+
+    Those of t on t become those of amounts on amounts.  Source: eq. (144).
+    """
     domain = release.plan.domain
     outcome = next(iter(queries[0]))
     sums = {}
@@ -239,8 +241,13 @@ def _coefficients(release: Release, queries: Sequence[Mapping[str, Kind]]) -> Fl
     ]
     border = np.concatenate([each[0] for each in alone])
     gram = np.block([[total[:1, None], border[None]], [border[:, None], np.block(blocks)]])
-    found = _solved(gram, np.concatenate([total[1:2], *(each[1] for each in alone)]))
-    return _in_units(found, domain[outcome], [domain[name] for name in terms])
+    products = np.concatenate([total[1:2], *(each[1] for each in alone)])
+    explained = Moments().on(domain[outcome])
+    of_terms = [(each.half, each.middle) for each in terms.values() for _ in each.names]
+    halves, middles = np.transpose([(1.0, 0.0), *of_terms])
+    found = _solved(gram, products) * explained.half / halves
+    found[0] += explained.middle - np.nansum(found * middles)
+    return np.asarray(found)
 
 
 def _solved(gram: FloatArray, products: FloatArray) -> FloatArray:
@@ -251,15 +258,3 @@ def _solved(gram: FloatArray, products: FloatArray) -> FloatArray:
         return np.full(len(products), np.nan)
     # 1 over a diagonal entry is the sum of squares of what the other terms leave of a term: noise may hide it.
     return np.asarray(np.where(np.diagonal(inverse) > 0, inverse @ products, np.nan))
-
-
-def _in_units(coefficients: FloatArray, outcome: Attribute, on: Sequence[Attribute]) -> FloatArray:
-    """Coefficients of t on t as those of amounts on amounts.  Source: eq. (144)."""
-    explained, widths, middles = Moments().on(outcome), [1.0], [0.0]
-    for attribute in on:
-        kind = None if attribute.numeric is None else Moments().on(attribute)
-        widths += [kind.half] if kind else [1.0] * (attribute.size - 1)
-        middles += [kind.middle] if kind else [0.0] * (attribute.size - 1)
-    found = coefficients * explained.half / np.array(widths)
-    found[0] += explained.middle - np.nansum(found * np.array(middles))
-    return np.asarray(found)
