@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from functools import partial
+from sysconfig import get_python_version
 from typing import Any, TypeVar, final
 
 from residualplanner.ground.checks import Steps
@@ -124,7 +125,7 @@ class SparkWorkers:
                 raise KeyboardInterrupt from None
             raise ResourceError(
                 f"Spark's workers cannot run Python with this library ({type(error).__name__}); see that they "
-                f"have Python {workers.python_version()} and all modules that this process has: {ENGINE.library}"
+                f"have Python {get_python_version()} and all modules that this process has: {ENGINE.library}"
             ) from None
         # Each answer stands for a core: the memory of a machine is for as many tasks as its executors have cores.
         answers = map(json.loads, table["result"].to_pylist())
