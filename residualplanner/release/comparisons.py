@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 #: The most cells that are ranked: all pairs are compared.
 _MOST_RANKED = 4096
 _COMPARED = "estimate", "std_err", "low", "high"
-#: What standard errors are.
-EXACT, FIRST_ORDER, BY_SIMULATION = "exact", "to first order", "of noise alone, by simulation"
 #: Those of ranks, which follow the estimate.
 RANKS = "rank", "first", "last"
 
@@ -335,6 +333,6 @@ def _compared(
     one, other = tables
     found = (frozen(np.asarray(each)) for each in numbers)
     is_same = has_same_noise(one.noisy_answers, other.noisy_answers)
-    errors = EXACT if unit else FIRST_ORDER
+    errors = "exact" if unit else "to first order"
     words = title.format(one.title, f"{other.title}{'' if is_same else ' of another release'}")
     return ComparedTable(words, unit, one.names, one.labels, float(level), simultaneous, equal, errors, *found)

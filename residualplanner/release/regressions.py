@@ -19,7 +19,7 @@ from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.query import QueryLike, kinds_by_name
 from residualplanner.more.amounts.moments import Moments
-from residualplanner.release.comparisons import BY_SIMULATION, ComparedTable
+from residualplanner.release.comparisons import ComparedTable
 from residualplanner.release.release import Release
 from residualplanner.release.simulations import SimulatedStatistic, simulated
 
@@ -175,8 +175,8 @@ def _table(
     # Where noise may nearly hide a term, simulations have no standard deviation to speak of: that of the middle ones.
     std_err = (high - low) / (2 * margin_factor(found.level))
     every = (frozen(np.asarray(each)) for each in (estimate, std_err, low, high))
-    names, labels = tuple(axes), tuple(axes.values())
-    return ComparedTable(title, "", names, labels, found.level, False, 0.0, BY_SIMULATION, *every)
+    names, labels, errors = tuple(axes), tuple(axes.values()), "of noise alone, by simulation"
+    return ComparedTable(title, "", names, labels, found.level, False, 0.0, errors, *every)
 
 
 def _correlation(sums: FloatArray) -> FloatArray:
