@@ -3,7 +3,7 @@
 Source: eqs. (118) and (119).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def ratio_and_std_err(ratio: Ratio) -> tuple[FloatArray, FloatArray]:
     return found, np.sqrt(np.maximum(of_difference, 0)) / divisor
 
 
-def ratio_within(ratio: Ratio, middle: float, half: float, level: float) -> dict[str, FloatArray]:
+def ratio_within(ratio: Ratio, middle: float, half: float, level: float) -> dict[str, Any]:
     """By field a middle plus a ratio of at most half a range in size, and its interval, both cut at the range."""
     margin = margin_factor(level)
     found, std_err = ratio_and_std_err(ratio)
