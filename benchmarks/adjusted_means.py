@@ -18,7 +18,9 @@ import numpy as np
 import pandas as pd
 
 import residualplanner as rp
-from residualplanner.release.means import MeanTable
+from residualplanner.method.workload.query import WrittenQuery
+from residualplanner.release.profiles import profile_named
+from residualplanner.release.statistic_forms import statistic_form
 
 PLACES, JOBS, PEOPLE, HIGH = 60, 5, 8000, 150_000
 #: Budgets, numbers of bins of pay, and which part of the draws is made.
@@ -65,11 +67,14 @@ def rows_of(plan: rp.Plan, records: pd.DataFrame, draws: int) -> pd.DataFrame:
         for group in GROUPS:
             query = {**{name: rp.Identity() for name in group}, "pay": rp.Mean()}
             made, variance = tables[query], release[query].variance
-            unbiased = MeanTable.of_table(release[query], release[query].estimate, variance, 0.95)
-            adjusted = MeanTable.of_table(made, made.estimate, variance, 0.95)
+            form = statistic_form(plan.domain, profile_named("default"), WrittenQuery(made.positions, made.kinds))
+            assert form is not None
+            unbiased, adjusted = (
+                form.numbers(answers, variance, 0.95) for answers in (release[query].estimate, made.estimate)
+            )
             counts, means = truth_of(records, group)
-            columns = {column.name: np.ravel(getattr(unbiased, column.field)) for column in MeanTable.columns}
-            columns |= {"made": np.ravel(adjusted.estimate), "size": counts, "truth": means}
+            columns = {column.name: np.ravel(unbiased[column.field]) for column in form.columns}
+            columns |= {"made": np.ravel(adjusted["estimate"]), "size": counts, "truth": means}
             found.append(pd.DataFrame(columns)[counts > 0])
     return pd.concat(found)
 

@@ -82,4 +82,3 @@ from residualplanner.scale.cuda.launches import SM_80, SM_90, fits, layout_of
 from residualplanner.scale.engines import cluster, engines, partitions
 from residualplanner.scale.stored import generations, measuring, release, tasks
 from residualplanner.scale.workers import ProcessWorkers, Room, spark
-from residualplanner.scale.workers.workers import python_version

@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 
 #: The most cells that are ranked: all pairs are compared.
 _MOST_RANKED = 4096
-#: The columns of numbers.
 _COMPARED = "estimate", "std_err", "low", "high"
-#: What standard errors are.
-EXACT, FIRST_ORDER, BY_SIMULATION = "exact", "to first order", "of noise alone, by simulation"
 #: Those of ranks, which follow the estimate.
 RANKS = "rank", "first", "last"
 
@@ -141,7 +138,6 @@ class RankTable(_CellTable):
         return _CellTable.to_frame(self).sort_values("rank", ignore_index=True)
 
 
-#: Comparisons by their names.
 Comparisons = Mapping[str, ComparedTable | RankTable]
 
 
@@ -263,9 +259,7 @@ def ranks(table: Table, *, level: float = 0.95) -> RankTable:
     std_err = np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0))
     margin = _margin(level, max(cells * (cells - 1) // 2, 1), simultaneous=True)
     is_larger = values[:, None] - values > margin * std_err
-    order = np.argsort(-values, kind="stable")
-    rank = np.empty(cells, dtype=np.int64)
-    rank[order] = np.arange(1, cells + 1)
+    rank = 1 + np.argsort(np.argsort(-values, kind="stable"))
     shaped = (rank, 1 + is_larger.sum(axis=0), cells - is_larger.sum(axis=1))
     limits = (frozen(each.reshape(table.estimate.shape)) for each in shaped)
     words = f"ranks of {table.title}", table.unit
@@ -318,7 +312,6 @@ def _margin(level: float, cells: int, *, simultaneous: bool) -> float:
 def _compared_ratio(
     word: str, tables: tuple[Table, Table], of: str, level: float, simultaneous: bool, factor: float, shift: float = 0
 ) -> ComparedTable:
-    """The ratios of two tables times a factor, plus a number."""
     pair = _ratio_of(*tables, word)
     found, std_err = ratio_and_std_err(pair)
     low, high = fieller_interval(pair, _margin(level, pair.above.size, simultaneous=simultaneous), np.inf)
@@ -340,6 +333,6 @@ def _compared(
     one, other = tables
     found = (frozen(np.asarray(each)) for each in numbers)
     is_same = has_same_noise(one.noisy_answers, other.noisy_answers)
-    errors = EXACT if unit else FIRST_ORDER
+    errors = "exact" if unit else "to first order"
     words = title.format(one.title, f"{other.title}{'' if is_same else ' of another release'}")
     return ComparedTable(words, unit, one.names, one.labels, float(level), simultaneous, equal, errors, *found)

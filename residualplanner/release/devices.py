@@ -48,7 +48,6 @@ class Device:
         return self.xp.asarray(values, device=self.unit)
 
 
-#: NumPy.
 HOST = Device("host", np, "cpu", lambda array: array, memory=sys.maxsize)
 
 

@@ -234,28 +234,19 @@ Operand = Estimate | RatioEstimate | float
 
 def _variance(cells: Iterable[WeightedCells]) -> float:
     """The variance of a sum of cells of tables, of one release or of several.  Source: eqs. (26) and (136)."""
-    found = 0.0
-    for same in _by_noise(cells):
-        total: dict[tuple[int, ...], FloatArray] = {}
-        for each in same:
-            for members, (variance, weights) in each.noise_weights():
-                total[members] = total.get(members, 0.0) + math.sqrt(variance) * weights
-        found += sum(float(np.vdot(weights, weights)) for weights in total.values())
-    return found
-
-
-def _by_noise(cells: Iterable[WeightedCells]) -> list[list[WeightedCells]]:
-    """Cells by the noise that they have in common; WorkloadError where two have a part of it in common."""
-    found: list[tuple[NoisyAnswers, list[WeightedCells]]] = []
+    totals: list[tuple[NoisyAnswers, dict[tuple[int, ...], FloatArray]]] = []  # of each noise that some have in common
     for each in cells:
         answers = each.table.noisy_answers
-        for known, own in found:
-            if has_same_noise(known, answers):
-                own.append(each)
-                break
-        else:
-            found.append((answers, [each]))
-    return [own for _, own in found]
+        total = next((own for known, own in totals if has_same_noise(known, answers)), None)
+        if total is None:
+            total = {}
+            totals.append((answers, total))
+        for members, (variance, weights) in each.noise_weights():
+            total[members] = total.get(members, 0.0) + math.sqrt(variance) * weights
+    found = 0.0
+    for _, total in totals:
+        found += sum(float(np.vdot(weights, weights)) for weights in total.values())
+    return found
 
 
 def has_same_noise(one: "NoisyAnswers", other: "NoisyAnswers") -> bool:

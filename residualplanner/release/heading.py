@@ -96,28 +96,20 @@ class Heading:
 _LISTED = 8
 
 
-def index_of_cell(
-    names: Sequence[str],
-    labels: Sequence[Sequence[object]],
-    given: Mapping[str, object],
-    full_names: Sequence[Sequence[Sequence[str]]],
-) -> tuple[int, ...]:
-    """The index of the cell with the given labels, by name; ``full_names`` are other words for them.
-
-    DomainError where an attribute is missing or unknown, has no such label, or several labels have that name.
-    """
+def index_of_cell(table: Heading, given: Mapping[str, object]) -> tuple[int, ...]:
+    """The index of the cell with the given labels, by name; DomainError unless they are of one cell."""
     for name in given:
-        require_attribute(names, name)
-    missing = [name for name in names if name not in given]
+        require_attribute(table.names, name)
+    missing = [name for name in table.names if name not in given]
     if missing:
         without = names_text("attribute", missing, "has", "have")
         raise DomainError(f"give a label of each attribute; {without} none", attributes=missing)
-    axes = zip(names, labels, full_names, strict=True)
-    return tuple(_index_of_label(name, entries, given[name], words) for name, entries, words in axes)
+    return tuple(_index_of_label(attribute, kind, given[attribute.name]) for attribute, kind in table._axes)
 
 
-def _index_of_label(name: str, labels: Sequence[object], label: object, full_names: Sequence[Sequence[str]]) -> int:
+def _index_of_label(attribute: Attribute, kind: Kind, label: object) -> int:
     """The index of a label on the axis of an attribute: of the same value and type, or text, or so named."""
+    name, labels, full_names = attribute.name, kind.labels(attribute), kind.full_names(attribute)
     texts, numbers = [str(entry) for entry in labels], range(len(labels))
     same = [index for index in numbers if type(labels[index]) is type(label) and labels[index] == label]
     named = [index for index, words in enumerate(full_names) if label in words]

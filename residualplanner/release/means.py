@@ -13,7 +13,7 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import statistic_among
 from residualplanner.method.workload.query import QueryLike
 from residualplanner.more.amounts.statistics import Mean, Quantiles
-from residualplanner.release.ratios import Ratio, fieller_interval, ratio_and_std_err
+from residualplanner.release.ratios import Ratio, ratio_within
 from residualplanner.release.statistic_table import Column, StatisticTable, statistic_query, unit_of
 
 _EVENLY = "estimate, as if amounts were spread evenly within a bin"
@@ -75,19 +75,11 @@ class MeanTable(StatisticTable):
         # The mean is the middle and a ratio of at most half a width in size, of which the ends of intervals are cut.
         deviation, of_deviation, with_count = from_amount(middle)
         ratio = Ratio(deviation, count, of_deviation, of_count, with_count)
-        margin, half = margin_factor(level), width / 2
-        found_ratio, std_err = ratio_and_std_err(ratio)
-        ends = fieller_interval(ratio, margin, half)
-        return {
-            "estimate": middle + np.clip(found_ratio, -half, half),
-            "std_err": std_err,
-            "low": middle + ends[0],
-            "high": middle + ends[1],
+        return ratio_within(ratio, middle, width / 2, level) | {
             "count": count,
             "count_std_err": np.sqrt(of_count),
             "sum": total,
             "sum_std_err": np.sqrt(of_total),
-            "too_noisy": ~(count > margin * np.sqrt(of_count)),
         }
 
 

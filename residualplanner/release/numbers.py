@@ -64,11 +64,6 @@ class Numbers(ABC):
         """What tells them from other numbers of the same measurement, as JSON values."""
         return {}
 
-    @property
-    def unbiased(self) -> "Numbers":
-        """The unbiased estimates that they were made from."""
-        return UNBIASED_NUMBERS
-
     def sent(self, folder: "AnyPath") -> "Numbers":
         """The same to be pickled, whose arrays are in files in a folder that workers see; these end in `SENT`."""
         del folder

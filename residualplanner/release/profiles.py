@@ -26,13 +26,12 @@ _MEANINGS = {
     "ci_high": "high end of the confidence interval of level {level}",
 }
 #: The same of numbers that were made from unbiased estimates: their own errors are not known from the plan.
-_MADE = {
+_MADE = _MEANINGS | {
     "estimate": "{mark}",
     "std_err": "standard error of the unbiased estimate that this number was made from, exact; not that of this number",
     "moe": "margin of error of the unbiased estimate that this number was made from: that estimate is within it of the "
     "truth with probability {level}",
     "unbiased": "unbiased estimate that the number was made from; it can be negative and need not be an integer",
-    "conf_level": "confidence level of margins and intervals",
     "ci_low": "low end of the confidence interval of level {level} for the true {what}: that of the unbiased estimate, "
     "cut at the counts that are possible",
     "ci_high": "high end of that interval",
@@ -45,7 +44,6 @@ _GRADES = (("cv", "cv"), ("quality", "quality"))
 _SUPPRESSED = frozenset(("estimate", "unbiased", "ci_low", "ci_high", "cv"))
 _CV = "coefficient of variation: the standard error{of} divided by the absolute value of the estimate; empty for 0"
 _WITHOUT_UNIT = ("conf_level", "cv", "quality")
-_QUERY_MEANING = "the cell in words: each attribute and its label"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ class Profile:
 
     def meanings(self, level: float, unit: str = COUNTS) -> list[tuple[str, str, str]]:
         """Name, unit and meaning of every column but the labels'; the unit is empty where there is none."""
-        query = [(QUERY, "", _QUERY_MEANING)] if self.is_described else []
+        query = [(QUERY, "", "the cell in words: each attribute and its label")] if self.is_described else []
         meanings = _MEANINGS if self.product.is_unbiased else _MADE
         of = "" if self.product.is_unbiased else " of the unbiased estimate"
         meanings = meanings | {"cv": _CV.format(of=of), "quality": self.quality.meaning if self.quality else ""}

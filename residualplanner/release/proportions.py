@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.ground.margins import margin_factor
 from residualplanner.method.domain.labels import Label
 from residualplanner.method.workload.query import QueryLike
 from residualplanner.more.queries.proportions import Proportions
-from residualplanner.release.ratios import Ratio, fieller_interval, ratio_and_std_err
+from residualplanner.release.ratios import Ratio, ratio_within
 from residualplanner.release.statistic_table import Column, StatisticTable
 
 _PROPORTION = "count divided by total, cut at 0 and 1"
@@ -68,19 +67,11 @@ class ProportionTable(StatisticTable):
         # The proportion is a half and a ratio of at most a half in size, of which the ends of intervals are cut.
         of_deviation = np.maximum(of_count - covariance + of_total / 4, 0)
         ratio = Ratio(count - total / 2, total, of_deviation, of_total, covariance - of_total / 2)
-        found, std_err = ratio_and_std_err(ratio)
-        margin = margin_factor(level)
-        low, high = fieller_interval(ratio, margin, 0.5)
-        return {
-            "estimate": 0.5 + np.clip(found, -0.5, 0.5),
-            "std_err": std_err,
-            "low": 0.5 + low,
-            "high": 0.5 + high,
+        return ratio_within(ratio, 0.5, 0.5, level) | {
             "count": count,
             "count_std_err": np.sqrt(of_count),
             "total": total,
             "total_std_err": np.sqrt(of_total),
-            "too_noisy": ~(total > margin * np.sqrt(of_total)),
         }
 
 

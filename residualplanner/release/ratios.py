@@ -3,11 +3,12 @@
 Source: eqs. (118) and (119).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.margins import margin_factor
 
 
 class Ratio(NamedTuple):
@@ -28,6 +29,20 @@ def ratio_and_std_err(ratio: Ratio) -> tuple[FloatArray, FloatArray]:
     found = above / divisor
     of_difference = of_above - 2 * found * covariance + found**2 * of_below  # that of D - t C
     return found, np.sqrt(np.maximum(of_difference, 0)) / divisor
+
+
+def ratio_within(ratio: Ratio, middle: float, half: float, level: float) -> dict[str, Any]:
+    """By field a middle plus a ratio of at most half a range in size, and its interval, both cut at the range."""
+    margin = margin_factor(level)
+    found, std_err = ratio_and_std_err(ratio)
+    low, high = fieller_interval(ratio, margin, half)
+    return {
+        "estimate": middle + np.clip(found, -half, half),
+        "std_err": std_err,
+        "low": middle + low,
+        "high": middle + high,
+        "too_noisy": ~(ratio.below > margin * np.sqrt(ratio.of_below)),
+    }
 
 
 def fieller_interval(ratio: Ratio, margin: float, limit: float) -> tuple[FloatArray, FloatArray]:

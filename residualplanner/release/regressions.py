@@ -3,7 +3,7 @@
 Source: eqs. (143) and (144); intervals by `simulated`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.query import QueryLike, kinds_by_name
 from residualplanner.more.amounts.moments import Moments
-from residualplanner.release.comparisons import BY_SIMULATION, ComparedTable
+from residualplanner.release.comparisons import ComparedTable
 from residualplanner.release.release import Release
 from residualplanner.release.simulations import SimulatedStatistic, simulated
 
@@ -98,10 +98,8 @@ def correlation(
         return np.arctanh(_correlation(np.moveaxis(each[query].estimate, axes, (0, 1))))
 
     found = simulated(release, transformed, level=level, simulations=simulations)
-    numbers = [np.tanh(each) for each in (found.estimate, found.low, found.high)]
-    groups = [axis for axis in range(len(table.names)) if axis not in axes]
-    names, labels = (tuple(table.names[axis] for axis in groups), tuple(table.labels[axis] for axis in groups))
-    return _table(f"correlation of {one} and {other}", names, labels, found, numbers)
+    groups = {name: labels for name, labels in zip(table.names, table.labels, strict=True) if name not in (one, other)}
+    return _table(f"correlation of {one} and {other}", groups, found, np.tanh)
 
 
 def regression(
@@ -144,9 +142,8 @@ def regression(
     queries = regression_queries(domain, outcome, on)
 
     found = simulated(release, lambda each: _coefficients(each, queries), level=level, simulations=simulations)
-    numbers = found.estimate, found.low, found.high
-    terms = ("intercept", *(term for name in on for term in _terms(domain[name])))
-    return _table(f"regression of {outcome} on {', '.join(on)}", ("term",), (terms,), found, numbers)
+    terms = ("intercept", *(term for name in on for term in _terms_of(domain[name]).names))
+    return _table(f"regression of {outcome} on {', '.join(on)}", {"term": terms}, found, np.asarray)
 
 
 def correlation_queries(domain: Domain, one: str, other: str, by: QueryLike = ()) -> list[dict[str, Kind]]:
@@ -169,16 +166,17 @@ def _require_amounts(domain: Domain, verb: str, *names: str) -> None:
 
 def _table(
     title: str,
-    names: tuple[str, ...],
-    labels: tuple[tuple[object, ...], ...],
+    axes: Mapping[str, tuple[object, ...]],
     found: SimulatedStatistic,
-    numbers: Sequence[FloatArray],
+    back: Callable[[FloatArray], FloatArray],
 ) -> ComparedTable:
-    estimate, low, high = numbers
+    """What was simulated, taken back from the scale on which it was."""
+    estimate, low, high = map(back, (found.estimate, found.low, found.high))
     # Where noise may nearly hide a term, simulations have no standard deviation to speak of: that of the middle ones.
     std_err = (high - low) / (2 * margin_factor(found.level))
     every = (frozen(np.asarray(each)) for each in (estimate, std_err, low, high))
-    return ComparedTable(title, "", names, labels, found.level, False, 0.0, BY_SIMULATION, *every)
+    names, labels, errors = tuple(axes), tuple(axes.values()), "of noise alone, by simulation"
+    return ComparedTable(title, "", names, labels, found.level, False, 0.0, errors, *every)
 
 
 def _correlation(sums: FloatArray) -> FloatArray:
@@ -193,31 +191,33 @@ def _correlation(sums: FloatArray) -> FloatArray:
     return np.where(is_one, np.clip(found, -_MOST, _MOST), np.nan)
 
 
-def _terms(attribute: Attribute) -> list[str]:
-    if attribute.numeric is not None:
-        return [attribute.name]
-    return [f"{attribute.name}: {label_text(label)}" for label in attribute.value_labels[1:]]
-
-
 class _Terms(NamedTuple):
     """What a regression has of an attribute, as sums over the rows of its kind."""
 
+    names: list[str]
     counted: FloatArray  # (rows,)
     linear: FloatArray  # (terms, rows)
     squares: FloatArray  # (terms, terms, rows)
+    half: float  # a term is this times t, and ``middle``
+    middle: float
 
 
 def _terms_of(attribute: Attribute) -> _Terms:
     """Of amounts t; of other values a term for each but the first, which is 1 for it and 0 elsewhere."""
     if attribute.numeric is not None:
-        count, linear, square = np.eye(3)
-        return _Terms(count, linear[None], square[None, None])
+        (count, linear, square), kind = np.eye(3), Moments().on(attribute)
+        return _Terms([attribute.name], count, linear[None], square[None, None], kind.half, kind.middle)
     every = np.eye(attribute.size)
-    return _Terms(np.ones(attribute.size), every[1:], np.einsum("ir,ij->ijr", every, every)[1:, 1:])
+    names = [f"{attribute.name}: {label_text(label)}" for label in attribute.value_labels[1:]]
+    squares = np.einsum("ir,ij->ijr", every, every)[1:, 1:]
+    return _Terms(names, np.ones(attribute.size), every[1:], squares, half=1.0, middle=0.0)
 
 
 def _coefficients(release: Release, queries: Sequence[Mapping[str, Kind]]) -> FloatArray:
-    """The coefficients of the first attribute of the first query on all others; NaN where noise leaves none."""
+    """The coefficients of the first attribute of the first query on all others; NaN where noise leaves none.
+
+    Those of t on t become those of amounts on amounts.  Source: eq. (144).
+    """
     domain = release.plan.domain
     outcome = next(iter(queries[0]))
     sums = {}
@@ -241,8 +241,13 @@ def _coefficients(release: Release, queries: Sequence[Mapping[str, Kind]]) -> Fl
     ]
     border = np.concatenate([each[0] for each in alone])
     gram = np.block([[total[:1, None], border[None]], [border[:, None], np.block(blocks)]])
-    found = _solved(gram, np.concatenate([total[1:2], *(each[1] for each in alone)]))
-    return _in_units(found, domain[outcome], [domain[name] for name in terms])
+    products = np.concatenate([total[1:2], *(each[1] for each in alone)])
+    explained = Moments().on(domain[outcome])
+    of_terms = [(each.half, each.middle) for each in terms.values() for _ in each.names]
+    halves, middles = np.transpose([(1.0, 0.0), *of_terms])
+    found = _solved(gram, products) * explained.half / halves
+    found[0] += explained.middle - np.nansum(found * middles)
+    return np.asarray(found)
 
 
 def _solved(gram: FloatArray, products: FloatArray) -> FloatArray:
@@ -253,15 +258,3 @@ def _solved(gram: FloatArray, products: FloatArray) -> FloatArray:
         return np.full(len(products), np.nan)
     # 1 over a diagonal entry is the sum of squares of what the other terms leave of a term: noise may hide it.
     return np.asarray(np.where(np.diagonal(inverse) > 0, inverse @ products, np.nan))
-
-
-def _in_units(coefficients: FloatArray, outcome: Attribute, on: Sequence[Attribute]) -> FloatArray:
-    """Coefficients of t on t as those of amounts on amounts.  Source: eq. (144)."""
-    explained, widths, middles = Moments().on(outcome), [1.0], [0.0]
-    for attribute in on:
-        kind = None if attribute.numeric is None else Moments().on(attribute)
-        widths += [kind.half] if kind else [1.0] * (attribute.size - 1)
-        middles += [kind.middle] if kind else [0.0] * (attribute.size - 1)
-    found = coefficients * explained.half / np.array(widths)
-    found[0] += explained.middle - np.nansum(found * np.array(middles))
-    return np.asarray(found)

@@ -91,7 +91,7 @@ class Release(Mapping[Any, Table]):
     @cached_property
     def unbiased(self) -> "Release":
         """The release of the unbiased estimates that the numbers were made from; itself where they are these."""
-        return self if self.product.is_unbiased else Release(self.measurement, self.numbers.unbiased)
+        return self if self.product.is_unbiased else Release(self.measurement)
 
     @property
     def layout(self) -> "Layout":

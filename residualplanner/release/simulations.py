@@ -17,7 +17,6 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import require_level
 from residualplanner.release.release import Release
 
-#: The fewest simulations.
 _FEWEST = 50
 
 

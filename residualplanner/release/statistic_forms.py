@@ -20,7 +20,6 @@ from residualplanner.more.amounts.moments import StandardDeviation
 from residualplanner.more.amounts.statistics import Mean, Quantiles, Statistic
 from residualplanner.more.queries.proportions import Proportions
 from residualplanner.release.deviations import DeviationTable
-from residualplanner.release.heading import Heading
 from residualplanner.release.means import MeanTable, QuantileTable
 from residualplanner.release.profiles import Profile
 from residualplanner.release.proportions import ProportionTable
@@ -70,6 +69,11 @@ class StatisticForm:
         """Name, unit and meaning of the columns of numbers."""
         return [column.described(self.attribute, count_unit, level) for column in self.columns]
 
+    def numbers(self, answers: FloatArray, variance: FloatArray, level: float) -> dict[str, FloatArray]:
+        """The numbers by field, from the answers of a table, or of several of one shape, and their variances."""
+        errors = np.moveaxis(np.broadcast_to(variance, answers.shape), self.axis, 0)
+        return TABLES[type(self.kind)].numbers(self.kind, np.moveaxis(answers, self.axis, 0), errors, level)
+
     def values(
         self, estimate: FloatArray, unbiased: FloatArray, variance: FloatArray, level: float
     ) -> dict[str, FloatArray]:
@@ -78,13 +82,9 @@ class StatisticForm:
         They follow from a table (.., q_1, .., q_k), or several of one shape, the unbiased one that it was made from,
         and its variance.
         """
-        errors = np.moveaxis(np.broadcast_to(variance, unbiased.shape), self.axis, 0)
-
-        def numbers(answers: FloatArray) -> dict[str, FloatArray]:
-            return TABLES[type(self.kind)].numbers(self.kind, np.moveaxis(answers, self.axis, 0), errors, level)
-
-        of_unbiased = numbers(unbiased)
-        own = numbers(estimate) if any(column.is_adjusted for column in self.columns) else of_unbiased
+        own = of_unbiased = self.numbers(unbiased, variance, level)
+        if any(column.is_adjusted for column in self.columns):
+            own = self.numbers(estimate, variance, level)
         return {each.name: np.ravel((own if each.is_adjusted else of_unbiased)[each.field]) for each in self.columns}
 
 
@@ -126,10 +126,3 @@ def rows_of_statistics(workload: Workload) -> Iterator[int]:
         for row in range(len(workload)):
             if statistic_among(workload.query_at(row).table_axes.kinds) is not None:
                 yield row
-
-
-def statistic_of(table: Heading, estimate: FloatArray, variance: FloatArray, level: float) -> StatisticTable | None:
-    """The statistic that a table is for, from its estimates and their variances; None where its query is for none."""
-    kinds = WrittenQuery(table.positions, table.kinds).table_axes.kinds
-    axis = statistic_among(kinds)
-    return None if axis is None else TABLES[type(kinds[axis])].of_table(table, estimate, variance, level)  # type: ignore[index]

@@ -14,11 +14,10 @@ from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.notebooks import frame_html
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.queries.kind import Kind, statistic_among, tied_kind
-from residualplanner.method.workload.query import QueryLike, WrittenQuery, kinds_by_name
+from residualplanner.method.queries.kind import Kind, tied_kind
+from residualplanner.method.workload.query import QueryLike, kinds_by_name
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.statistics import Statistic
-from residualplanner.release.heading import Heading
 from residualplanner.release.product import Product
 
 if TYPE_CHECKING:
@@ -102,25 +101,6 @@ class StatisticTable(ABC):
         """The statistic (groups.., more axes..) by field, from a kind's answers (q, groups..) and their variances."""
 
     @classmethod
-    def of_table(cls, table: Heading, estimate: FloatArray, variance: FloatArray, level: float) -> Self:
-        """The statistic that a table is for, from its estimates and their variances, (q_1, .., q_k) each."""
-        positions, kinds = WrittenQuery(table.positions, table.kinds).table_axes
-        axis = statistic_among(kinds)
-        assert axis is not None
-        kind, attribute = kinds[axis], table.plan.domain.attributes[positions[axis]]
-        assert isinstance(kind, Statistic)
-        numbers = cls.numbers(kind, np.moveaxis(estimate, axis, 0), np.moveaxis(variance, axis, 0), level)
-        return cls(
-            attribute.name,
-            unit_of(attribute),
-            (*table.names[:axis], *table.names[axis + 1 :]),
-            (*table.labels[:axis], *table.labels[axis + 1 :]),
-            level,
-            kind.more_axes,
-            **{field: frozen(np.array(values)) for field, values in numbers.items()},
-        )
-
-    @classmethod
     def of_release(cls, release: Any, attribute: str, by: QueryLike, kind: Statistic, level: float) -> Self:
         """The statistic of an attribute by groups; WorkloadError unless tables are unbiased and give the answers."""
         margin_factor(level)
@@ -132,7 +112,12 @@ class StatisticTable(ABC):
             table = release[query]
         except WorkloadError as error:
             raise WorkloadError(f"{_lacking(kind, attribute, query)} ({error})") from None
-        return cls.of_table(table, table.estimate, table.variance, level)
+        own, tied = table.plan.domain[attribute], tied_kind(kind, table.plan.domain[attribute])
+        assert isinstance(tied, Statistic)
+        answers, variances = (np.moveaxis(each, -1, 0) for each in (table.estimate, table.variance))
+        numbers = cls.numbers(tied, answers, variances, level).items()
+        values = {field: frozen(np.array(values)) for field, values in numbers}
+        return cls(attribute, unit_of(own), table.names[:-1], table.labels[:-1], level, tied.more_axes, **values)
 
     @classmethod
     def title(cls, name: str, unit: str) -> str:

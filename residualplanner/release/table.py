@@ -148,12 +148,10 @@ class Table(Heading):
             True
         """
         self.product.require_unbiased("the error of a cell")
-        full_names = [kind.full_names(attribute) for attribute, kind in self._axes]
         ordered = dict(zip(self.names, in_order, strict=False))
         if len(in_order) > len(self.names) or ordered.keys() & labels.keys():
             raise DomainError(f"{self.title} has one label for each of {list(self.names)}, in this order or by name")
-        labels = ordered | labels
-        cell = index_of_cell(self.names, self.labels, labels, full_names)
+        cell = index_of_cell(self, ordered | labels)
         weights = np.zeros(self.estimate.shape)
         weights[cell] = 1
         return Estimate(float(self.estimate[cell]), float(self.variance[cell]), (WeightedCells(self, weights),))
@@ -193,14 +191,16 @@ class Table(Heading):
         Of means and quantiles these, and not the answers that they are made of.
         """
         from residualplanner.publish.pictures.plots import rows_to_show, shown_table
-        from residualplanner.release.statistic_forms import statistic_of  # which plain tables do without
+        from residualplanner.release.statistic_forms import statistic_form  # which plain tables do without
+        from residualplanner.release.statistic_table import unit_of
 
         of_axes = dict(zip(self.names, self.labels_in_words, strict=True))
-        statistic = statistic_of(self, self.unbiased.estimate, self.variance, level)
-        if statistic is not None:
-            axes = {name: of_axes[name] for name in statistic.names} | dict(statistic.more_axes)
-            ends = statistic.low, statistic.high
-            return shown_table(axes, statistic.estimate, None, ends=ends, level=level, unit=statistic.unit)
+        form = statistic_form(self.plan.domain, profile_named("default"), self._written)
+        if form is not None:
+            numbers = form.numbers(self.unbiased.estimate, self.variance, level)
+            axes = {attribute.name: of_axes[attribute.name] for attribute, _ in form.groups} | form.kind.more_axes
+            ends, unit = (numbers["low"], numbers["high"]), unit_of(form.attribute)
+            return shown_table(axes, numbers["estimate"], None, ends=ends, level=level, unit=unit)
         found = shown_table(of_axes, self.estimate, self.std_err, level=level, unit=self.unit)
         if self.origin is None:
             return found if self.product.is_unbiased else replace(found, ends=None, joint_ends=None)

@@ -71,14 +71,9 @@ def html_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> str:
 
 
 def _rows(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> list[list[object]]:
-    shape, count = estimate.shape, min(estimate.size, ROWS)
-    indices = np.stack(np.unravel_index(np.arange(count), shape or (1,)), axis=1)[:, : len(shape)]
-    numbers = zip(estimate.ravel()[:count].tolist(), std_err.ravel()[:count].tolist(), strict=True)
-    of_axes = heading.labels_in_words
-    return [
-        [*(labels[i] for labels, i in zip(of_axes, index, strict=True)), *map(number_text, pair)]
-        for index, pair in zip(indices.tolist(), numbers, strict=True)
-    ]
+    cells = itertools.islice(itertools.product(*heading.labels_in_words), ROWS)
+    numbers = zip(estimate.ravel()[:ROWS].tolist(), std_err.ravel()[:ROWS].tolist(), strict=True)
+    return [[*cell, *map(number_text, pair)] for cell, pair in zip(cells, numbers, strict=True)]
 
 
 def _title(heading: Heading, estimate: FloatArray) -> str:

@@ -45,16 +45,13 @@ def comparison_in_sheet(comparison: ComparedTable | RankTable) -> Any:
 
 def comparison_forms(comparisons: Comparisons) -> dict[str, ComparisonForm]:
     """What their files hold."""
-    return {name: ComparisonForm(name, each.title, _columns(each)) for name, each in comparisons.items()}
-
-
-def _columns(comparison: ComparedTable | RankTable) -> tuple[FileColumn, ...]:
-    axes = zip(comparison.names, comparison.labels, strict=True)
-    labels = (FileColumn(name, label_type(values), "", "") for name, values in axes)
-    numbers = (
-        FileColumn(words[0], INTEGER if words[0] in RANKS else NUMBER, *words[1:]) for words in comparison.columns
-    )
-    return (*labels, *numbers)
+    found = {}
+    for name, each in comparisons.items():
+        columns = [FileColumn(*axis, "", "") for axis in zip(each.names, map(label_type, each.labels), strict=True)]
+        for head, unit, meaning in each.columns:
+            columns.append(FileColumn(head, INTEGER if head in RANKS else NUMBER, unit, meaning))
+        found[name] = ComparisonForm(name, each.title, tuple(columns))
+    return found
 
 
 def comparison_forms_of_json(stated: object) -> dict[str, ComparisonForm]:

@@ -9,10 +9,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from residualplanner.ground.checks import value_text
+from residualplanner.ground.checks import entry_named
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.stores import AnyPath
-from residualplanner.ground.words import MOST_FILES, FormatName, suggestion
+from residualplanner.ground.words import MOST_FILES, FormatName
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files import csv, parquet, workbook
 from residualplanner.publish.files.columns import described_table
@@ -89,9 +89,7 @@ def chosen_format(
     """The format given, or else "parquet", or "parts" for very many tables; WorkloadError where it is no format."""
     if format is None:
         return "parts" if len(workload) > MOST_FILES and profile == "default" and quality is None else "parquet"
-    every = format_names()
-    if not isinstance(format, str) or format not in every:
-        raise WorkloadError(f"format must be one of {list(every)}, got {value_text(format)}{suggestion(format, every)}")
+    entry_named("format", format, dict.fromkeys(format_names()))
     return format
 
 

@@ -296,7 +296,7 @@ class InFiles(Saved):
         if list(columns) != list(types) or any(len(column) != form.rows for column in columns.values()):
             raise not_the_table(path)
         arrays = {name: typed(columns[name], word, path) for name, word in types.items()}
-        has_gaps = any(array.null_count for name, array in arrays.items() if name not in form.optional)
+        has_gaps = any(arrays[column.name].null_count for column in form.columns if not column.is_optional)
         axes = [(axis, *column) for axis, columns in enumerate(form.axes) for column in columns.items()]
         if has_gaps or not all(are_labels(arrays[name], labels, form.shape, axis) for axis, name, labels in axes):
             raise not_the_table(path)

@@ -101,11 +101,6 @@ class FileForm:
         return labels | {column.name: column.datatype for column in self.columns}
 
     @property
-    def optional(self) -> frozenset[str]:
-        """The names of columns that may be empty in a row."""
-        return frozenset(column.name for column in self.columns if column.is_optional)
-
-    @property
     def number_formats(self) -> dict[str, str]:
         """By the name of a column how spreadsheets show its numbers."""
         return {column.name: column.shown for column in self.columns if column.shown}

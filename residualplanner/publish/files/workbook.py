@@ -220,7 +220,6 @@ def _converted(values: tuple[Any, ...], word: str, path: AnyPath) -> list[Any]:
 
 
 def _lines(text: str, width: int) -> int:
-    """How many lines a text needs in a column of a width."""
     return sum(max(1, -(-len(line) // width)) for line in text.split("\n"))
 
 

@@ -156,16 +156,14 @@ def plane_rings(rings: Rings) -> dict[str, tuple[FloatArray, ...]]:
 
 def _in_one_piece(rings: Rings) -> dict[str, tuple[FloatArray, ...]]:
     """The rings with the map cut along the widest stretch of longitudes without areas, not along the 180th meridian."""
-    ranges = sorted((float(ring[:, 0].min()), float(ring[:, 0].max())) for each in rings.values() for ring in each)
-    end, widest, cut = ranges[0][1], 0.0, None
-    for low, high in ranges[1:]:
-        if low - end > widest:
-            widest, cut = low - end, end
-        end = max(end, high)
+    ranges = sorted((ring[:, 0].min(), ring[:, 0].max()) for each in rings.values() for ring in each)
+    lows, highs = np.transpose(ranges)
+    ends = np.maximum.accumulate(highs)
+    gaps = lows[1:] - ends[:-1]
     # the last stretch goes from the last area across the 180th meridian to the first one
-    if cut is None or widest <= ranges[0][0] + 360 - end:
+    if gaps.max(initial=0) <= lows[0] + 360 - ends[-1]:
         return dict(rings)
-    turn = np.array([360.0, 0.0])
+    cut, turn = ends[gaps.argmax()], np.array([360.0, 0.0])
     return {code: tuple(r - turn if r[:, 0].min() > cut else r for r in each) for code, each in rings.items()}
 
 

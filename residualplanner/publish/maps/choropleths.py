@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray, IntArray, entry_named, require_type, value_text
+from residualplanner.ground.checks import FloatArray, entry_named, require_type, value_text
 from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.ground.words import COUNTS, RECORDS, number_text, suggestion
 from residualplanner.method.domain.attribute import Attribute
@@ -29,12 +29,8 @@ if TYPE_CHECKING:
 Shown = Literal["estimate", "cv"]
 #: What is above the legend of a map.
 LEGENDS: Mapping[Shown, str] = {"estimate": "estimate", "cv": "coefficient of variation"}
-#: Two significant digits tell limits of classes apart that are not nearly the same.
-_DIGITS = 2
 #: The width of a map in inches, and its least and largest height.
 _WIDTH, _LOWEST, _HIGHEST = 7.2, 2.4, 7.2
-#: How an area without a number is drawn.
-_NOTHING, _HATCH = "no number", "////"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -44,19 +40,18 @@ class Areas:
     level: str  # its name; the attribute's where it has no levels
     codes: tuple[str, ...]  # of the n areas
     names: tuple[str, ...]  # of the areas; their codes where they have none
-    estimate: FloatArray  # (n,)
-    std_err: FloatArray  # (n,)
-    unit: str  # of both, in words
-    what: str  # what the estimates are, in words
-    answers: IntArray  # (n,): which of all answers of the kind of query they are
+    numbers: Mapping[str, FloatArray]  # the estimates, and what stands beside them, by column, (n,) each
+    unit: str  # of the estimates, in words
+    what: str  # what these are, in words
 
-    def numbers(self, shown: Shown, quality: Quality) -> FloatArray:
+    def drawn(self, shown: Shown, quality: Quality) -> FloatArray:
         """What a map shows, (n,); nan where there is none."""
-        return self.estimate if shown == "estimate" else quality.variation(self.estimate, self.std_err)
+        estimate = self.numbers["estimate"]
+        return estimate if shown == "estimate" else quality.variation(estimate, self.numbers["std_err"])
 
     def picture(self, boundaries: Boundaries, shown: Shown, quality: Quality) -> Picture:
         """A map of the numbers."""
-        numbers = self.numbers(shown, quality)
+        numbers = self.drawn(shown, quality)
         by_code = dict(zip(self.codes, numbers.tolist(), strict=True))
         grades = (quality.reliable, quality.usable)
         classes = classes_of_estimates(numbers) if shown == "estimate" else classes_of_variation(grades)
@@ -66,24 +61,20 @@ class Areas:
 
 
 def areas_of(
-    attribute: Attribute,
-    kind: Kind,
-    estimate: FloatArray,
-    std_err: FloatArray,
-    unit: str,
-    what: str = LEGENDS["estimate"],
+    attribute: Attribute, kind: Kind, numbers: Mapping[str, FloatArray], unit: str, what: str = LEGENDS["estimate"]
 ) -> list[Areas]:
-    """The areas that the answers (q,) of a kind of query are about, level by level from coarse to fine."""
+    """The areas that the answers of a kind of query, (q,) by column, are about, level by level from coarse to fine."""
     labels = tuple(map(label_text, kind.labels(attribute)))
     beside = kind.columns_beside(attribute)
     levels = np.array(beside.get("level", (attribute.name,) * len(labels)))
     codes = np.array(_codes_of(kind, attribute), dtype=object)
     names = np.array(beside.get("name", beside.get("meaning", labels)), dtype=object)
-    return [
-        Areas(level, tuple(codes[at]), tuple(names[at]), estimate[at], std_err[at], unit, what, at)
-        for level in dict.fromkeys(levels.tolist())
-        for at in (np.flatnonzero(levels == level),)
-    ]
+    found = []
+    for level in dict.fromkeys(levels.tolist()):
+        at = levels == level
+        own = {column: values[at] for column, values in numbers.items()}
+        found.append(Areas(level, tuple(codes[at]), tuple(names[at]), own, unit, what))
+    return found
 
 
 def areas_without_shape(workload: Workload, maps: Mapping[str, Boundaries]) -> dict[str, tuple[str, ...]]:
@@ -94,10 +85,8 @@ def areas_without_shape(workload: Workload, maps: Mapping[str, Boundaries]) -> d
         shaped = {code for code, rings in boundaries.rings.items() if rings}
         own = set(map(label_text, attribute.own_labels))  # such as "Not stated", which is no area
         for kind in _kinds_on(attribute, workload):
-            codes = _codes_of(kind, attribute)
-            pairs = [*zip(kind.columns_beside(attribute).get("level", (name,) * len(codes)), codes, strict=True)]
-            mapped = {level for level, code in pairs if code in shaped}
-            lacking |= {code: None for level, code in pairs if level in mapped and code not in own | shaped}
+            for areas in with_shapes(areas_of(attribute, kind, {}, unit=""), boundaries):
+                lacking |= {code: None for code in areas.codes if code not in own | shaped}
         found[name] = tuple(lacking)
     return {name: codes for name, codes in found.items() if codes}
 
@@ -146,7 +135,8 @@ def areas_with_shapes(table: Table, boundaries: Boundaries, level: str | None = 
         raise WorkloadError(f"a map is of a table of one attribute, got {list(table.names)}; sum over the others first")
     kind = next(kind for kind in table.kinds if kind.is_axis)
     unit = RECORDS if table.unit == COUNTS else table.unit
-    every = areas_of(table.plan.domain[table.names[0]], kind, table.estimate, table.std_err, unit)
+    numbers = {"estimate": table.estimate, "std_err": table.std_err}
+    every = areas_of(table.plan.domain[table.names[0]], kind, numbers, unit)
     chosen = every if level is None else entry_named("level", level, {each.level: [each] for each in every})
     return with_shapes(chosen, boundaries)
 
@@ -206,7 +196,7 @@ def classes_of_estimates(numbers: FloatArray) -> ColorClasses:
     """Five classes of about as many numbers each, (n,), or fewer where these hardly differ; limits are round."""
     known = numbers[np.isfinite(numbers)]
     inner = np.quantile(known, [0.2, 0.4, 0.6, 0.8]) if known.size else np.empty(0)
-    limits = sorted({float(f"{limit:.{_DIGITS}g}") for limit in inner.tolist()})
+    limits = sorted({float(f"{limit:.2g}") for limit in inner.tolist()})  # two digits tell them apart
     # rounded, a limit may leave the range of the numbers, and its class would be empty
     kept = tuple(limit for limit in limits if known.min() < limit <= known.max())
     return _classes(kept, BLUES, [number_text(limit) for limit in kept])
@@ -251,7 +241,7 @@ def draw_choropleth(
     every: list[tuple[int, str, dict[str, Any]]]
     every = [(number, text, {"facecolor": color}) for number, (color, text) in looks]
     if (found < 0).any():
-        every.append((-1, _NOTHING, {"facecolor": "none", "hatch": _HATCH}))
+        every.append((-1, "no number", {"facecolor": "none", "hatch": "////"}))
     for number, text, look in every:
         paths = [_path(rings) for rings, each in zip(shapes.values(), found, strict=True) if each == number]
         if paths:

@@ -6,11 +6,11 @@ a hidden folder, or in the bucket itself with a mark.
 
 import hashlib
 import json
+import math
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.stores import AnyPath, Bucket, path_at
 from residualplanner.ground.words import bytes_text
 from residualplanner.method.plan.files import plan_hash
-from residualplanner.method.queries.kind import statistic_among
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files import parquet
@@ -94,13 +93,13 @@ def _rows(described: Description, batch: TableBatch, published: FloatArray, vari
 
     query = WrittenQuery(tuple(batch.attributes[0].tolist()), batch.kinds)
     form = statistic_form(described.plan.domain, described.profile, query)
-    axis = statistic_among(batch.kinds)
     assert form is not None
-    assert axis is not None
-    form = replace(form, axis=axis - len(batch.kinds))  # batches have axes of one cell for a universe, tables have none
     axes, tables, rows = form.kind.more_axes, len(batch.queries), form.rows
-    entries = int(np.prod([len(labels) for labels in axes.values()], dtype=np.int64))
-    values = form.values(published, batch.estimates, variances, described.level)
+    entries = math.prod(map(len, axes.values()))
+    # batches have axes of one cell for a universe, tables have none
+    shape = tables, *query.table_axes.shape(described.plan.domain)
+    errors = np.broadcast_to(variances, batch.estimates.shape).reshape(shape)
+    values = form.values(published.reshape(shape), batch.estimates.reshape(shape), errors, described.level)
     return pa.table(
         {
             TABLE_ID: pa.array(np.repeat(batch.queries, rows), pa.int32()),

@@ -306,14 +306,11 @@ def _log_limits(values: Any) -> tuple[float, float]:
 
 
 def _log_axis(axes: "Axes", which: str, limits: tuple[float, float], *, fewest: int = 3) -> None:
-    from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
-
     axis = axes.xaxis if which == "x" else axes.yaxis
     (axes.set_xlim if which == "x" else axes.set_ylim)(*limits)
-    axis.set_major_locator(FixedLocator(log_ticks(*limits, fewest=fewest)))
+    axis.set_ticks(log_ticks(*limits, fewest=fewest))
+    axis.set_ticks([], minor=True)
     axis.set_major_formatter(lambda value, _: power_text(value))
-    axis.set_minor_locator(NullLocator())
-    axis.set_minor_formatter(NullFormatter())
 
 
 def log_ticks(low: float, high: float, *, fewest: int = 3) -> list[float]:

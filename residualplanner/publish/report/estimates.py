@@ -44,7 +44,6 @@ def estimates_of(subject: Subject) -> Iterator[Figure]:
 
 
 def _title(subject: Subject, row: int) -> str:
-    """A table in the titles of its attributes, with the kinds of query on them."""
     query, attributes = subject.plan.workload.query_at(row), subject.plan.domain.attributes
     universe = [selection_text(title_of(attributes[at]), kind) for at, kind in zip(*query.universe, strict=True)]
     words = query_text([title_of(attributes[at]) for at in query.table_axes.positions], universe)

@@ -42,13 +42,19 @@ _SETS, _SETS_REPLACED = 200_000, 500
 
 
 @dataclass(frozen=True, eq=False)
-class Figure:
+class Chart:
     """A picture of a report."""
 
     name: str  # of its files, in lower-case words
     title: str  # above it
     caption: str  # what it shows
     svg: str  # the file
+
+
+@dataclass(frozen=True, eq=False)
+class Figure(Chart):
+    """A picture with files of its own, and its numbers."""
+
     data: "pd.DataFrame"  # all that is drawn, and more that there was no room for
     head: tuple[str, ...]  # the headings of the small table with the numbers of the picture
     rows: list[tuple[str, ...]]

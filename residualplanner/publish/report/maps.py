@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from residualplanner.publish.report.words import decimals_of_errors, level_text
 from residualplanner.release.quality import Quality
 from residualplanner.release.table import Table
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 #: How many areas are named, in the table of a map and in its caption.
 _ROWS, _LISTED = 15, 10
 #: The most maps of one statistic, such as of a proportion for each value; and the fields that its table shows.
@@ -35,10 +38,7 @@ _TITLES: Mapping[Shown, str] = {"estimate": "Estimates", "cv": "Coefficients of 
 
 
 def maps_of(subject: Subject, maps: Mapping[str, Boundaries]) -> Iterator[Figure]:
-    """The maps of the tables and of the statistics of each attribute whose areas have shapes.
-
-    Raises WorkloadError: an attribute has none.
-    """
+    """The maps of tables and statistics by each attribute whose areas have shapes; WorkloadError where it has none."""
     numbers, of_statistics = count(1), count(1)
     for name, boundaries in maps.items():
         found = [
@@ -85,16 +85,11 @@ def _tables(subject: Subject, name: str) -> Iterator[Table]:
 
 
 def _map(subject: Subject, areas: Areas, boundaries: Boundaries, shown: Shown, name: str) -> Figure:
-    import pandas as pd
-
     quality = subject.quality or Quality()
-    order = np.argsort(-np.nan_to_num(areas.numbers(shown, quality), nan=-np.inf), kind="stable")[:_ROWS]
+    numbers = {**areas.numbers, "cv": areas.drawn("cv", quality)}
+    data, rows = _data(areas, boundaries, numbers, areas.drawn(shown, quality))
     unbiased = "" if subject.product.is_unbiased else " of the unbiased estimate"
     about = f"The standard error{unbiased}, divided by the estimate: from published numbers alone."
-    data = pd.DataFrame({"level": areas.level, "code": areas.codes, "name": areas.names, "estimate": areas.estimate})
-    data["std_err"], data["cv"] = areas.std_err, areas.numbers("cv", quality)
-    data["has_shape"] = [bool(boundaries.rings.get(code)) for code in areas.codes]
-    texts = data.iloc[order][["code", "name", "estimate", "std_err", "cv"]].itertuples(index=False, name=None)
     caption = subject.product.caution if shown == "estimate" else about
     return Figure(
         name,
@@ -105,7 +100,7 @@ def _map(subject: Subject, areas: Areas, boundaries: Boundaries, shown: Shown, n
         head=("Code", "Name", "Estimate", "Standard error", "Coefficient of variation"),
         rows=[
             (code, area, f"{estimate:,.1f}", f"{std_err:,.1f}", "–" if np.isnan(variation) else f"{variation:.1%}")
-            for code, area, estimate, std_err, variation in texts
+            for code, area, estimate, std_err, variation in rows
         ],
     )
 
@@ -123,40 +118,29 @@ def _maps_of_statistics(
         about = [f"{note[:1].upper()}{note[1:]}."] if note else []
         about += [f"{_MOST} of {len(cells)} are drawn."] if len(cells) > _MOST else []
         for cell in cells[:_MOST]:
-            for areas, ends in _areas_of_statistic(shown, cell, boundaries):
-                figure = f"map-statistic-{next(numbers)}"
-                yield _map_of_statistic(subject, areas, ends, boundaries, figure, about)
+            for areas in _areas_of_statistic(shown, cell, boundaries):
+                yield _map_of_statistic(subject, areas, boundaries, f"map-statistic-{next(numbers)}", about)
 
 
-def _areas_of_statistic(
-    shown: ShownStatistic, cell: tuple[int, ...], boundaries: Boundaries
-) -> Iterator[tuple[Areas, FloatArray]]:
-    """The n areas of each level that has shapes, and the ends of their intervals (2, n), for one label of more axes."""
+def _areas_of_statistic(shown: ShownStatistic, cell: tuple[int, ...], boundaries: Boundaries) -> list[Areas]:
+    """The areas of each level that has shapes, with intervals, for one label of more axes."""
     (attribute, kind), values = shown.form.groups[0], shown.fields
     shape: Any = (-1, *(len(labels) for _, labels in shown.more))
     at: Any = (slice(None), *cell)
     numbers = {name: np.reshape(values[name], shape)[at] for name in (*_NUMBERS, "too_noisy") if name in values}
-    estimate, *ends = (numbers[name] for name in _NUMBERS)
-    estimate = np.where(numbers.get("too_noisy", False), np.nan, estimate)
+    is_too_noisy = numbers.pop("too_noisy", False)
+    numbers["estimate"] = np.where(is_too_noisy, np.nan, numbers["estimate"])
     labels = [labels[number] for (_, labels), number in zip(shown.more, cell, strict=True)]
-    no_errors = np.full(len(estimate), np.nan)  # how noisy a statistic is, its interval says
-    levels = areas_of(attribute, kind, estimate, no_errors, shown.unit, ": ".join((shown.phrase, *labels)))
-    for areas in with_shapes(levels, boundaries):
-        yield areas, np.stack(ends)[:, areas.answers]
+    return with_shapes(areas_of(attribute, kind, numbers, shown.unit, ": ".join((shown.phrase, *labels))), boundaries)
 
 
 def _map_of_statistic(
-    subject: Subject, areas: Areas, ends: FloatArray, boundaries: Boundaries, name: str, about: Sequence[str]
+    subject: Subject, areas: Areas, boundaries: Boundaries, name: str, about: Sequence[str]
 ) -> Figure:
-    import pandas as pd
-
-    numbers = dict(zip(_NUMBERS, (areas.estimate, *ends), strict=True))
-    data = pd.DataFrame({"level": areas.level, "code": areas.codes, "name": areas.names, **numbers})
-    data["has_shape"] = [bool(boundaries.rings.get(code)) for code in areas.codes]
-    decimals = decimals_of_errors(ends[1] - ends[0], fewest=0)
-    order = np.argsort(-np.nan_to_num(areas.estimate, nan=-np.inf), kind="stable")[:_ROWS]
-    texts = data.iloc[order][["code", "name", *numbers]].itertuples(index=False, name=None)
-    noisy = ["Hatched are areas for whose numbers the noise is too large."] if np.isnan(areas.estimate).any() else []
+    estimate, low, high = (areas.numbers[name] for name in _NUMBERS)
+    data, rows = _data(areas, boundaries, areas.numbers, estimate)
+    decimals = decimals_of_errors(high - low, fewest=0)
+    noisy = ["Hatched are areas for whose numbers the noise is too large."] if np.isnan(estimate).any() else []
     return Figure(
         name,
         f"{areas.what} by {areas.level}",
@@ -166,9 +150,22 @@ def _map_of_statistic(
         head=("Code", "Name", "Estimate", f"{level_text(subject.level)} from", "To"),
         rows=[
             (code, area, *("–" if np.isnan(number) else f"{number:,.{decimals}f}" for number in row))
-            for code, area, *row in texts
+            for code, area, *row in rows
         ],
     )
+
+
+def _data(
+    areas: Areas, boundaries: Boundaries, numbers: Mapping[str, FloatArray], drawn: FloatArray
+) -> "tuple[pd.DataFrame, Iterator[tuple[Any, ...]]]":
+    """The data of a map, and the rows of the areas with the largest numbers drawn: code, name, and all numbers."""
+    import pandas as pd
+
+    labels = {"level": areas.level, "code": areas.codes, "name": areas.names}
+    has_shape = [bool(boundaries.rings.get(code)) for code in areas.codes]
+    data = pd.DataFrame({**labels, **numbers, "has_shape": has_shape})
+    order = np.argsort(-np.nan_to_num(drawn, nan=-np.inf), kind="stable")[:_ROWS]
+    return data, data.iloc[order][["code", "name", *numbers]].itertuples(index=False, name=None)
 
 
 def _lacking(areas: Areas, boundaries: Boundaries) -> Iterator[str]:

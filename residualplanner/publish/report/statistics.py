@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from residualplanner.publish.files.reading import Saved
 from residualplanner.publish.files.sidecar import ComparisonForm
 from residualplanner.publish.pictures.drawing import svg_of
 from residualplanner.publish.pictures.plots import draw_intervals, shown_table
+from residualplanner.publish.report.figures import Chart
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import decimals_of_errors, level_text, title_of
 from residualplanner.release.profiles import profile_named
@@ -39,15 +40,6 @@ _COMPARED = {"difference": "difference in {unit}", "ratio": "ratio", "change": "
 _TIMES = re.compile(r", times [\d,.e+-]+$")
 #: The most answers of a kind of query that are looked up for the words of their labels.
 _LOOKED_UP = 100_000
-
-
-class Chart(NamedTuple):
-    """A picture of estimates with intervals, above the table that has their numbers."""
-
-    name: str
-    title: str
-    caption: str
-    svg: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +77,8 @@ def shown_statistics(subject: Subject, *, by: str | None = None) -> Iterator[Sho
         assert form is not None
         if by is not None and [attribute.name for attribute, _ in form.groups] != [by]:
             continue
-        unit = next(_unit(form, each, _count_unit(subject)) for each in form.columns if each.field == "estimate")
+        is_proportion = isinstance(form.kind, Proportions)
+        unit = f"proportion of {_count_unit(subject)}" if is_proportion else _amounts(form.attribute)
         groups = tuple((attribute.heading, labels_in_words(kind, attribute)) for attribute, kind in form.groups)
         phrase = TABLES[type(form.kind)].title(title_of(form.attribute), _amounts(form.attribute))
         phrase = f"{phrase[:1].upper()}{phrase[1:]}"
@@ -190,7 +183,7 @@ def _statistic(subject: Subject, shown: ShownStatistic, chart: str) -> dict[str,
     form, axes = shown.form, (*shown.groups, *shown.more)
     words = [_head(form, column, _count_unit(subject), subject.level) for column in form.columns]
     cells = islice(product(*(labels for _, labels in axes)), MOST_ROWS)
-    numbers = zip(*_texts(subject, form, shown.values), strict=True)
+    numbers = zip(*_texts(subject, shown), strict=True)
     rows = [(*cell, *texts) for cell, texts in zip(cells, numbers, strict=True)]
     described = form.described(subject.plan.domain.unit, subject.level)
     return {
@@ -217,15 +210,7 @@ def _more_axes(form: StatisticForm) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield name.capitalize(), texts
 
 
-def _unit(form: StatisticForm, column: Column, count_unit: str) -> str:
-    """The unit of a column in words, as on the axis of a chart."""
-    if column.of == "amounts":
-        return _amounts(form.attribute)
-    return count_unit if column.of == "counts" else f"proportion of {count_unit}"
-
-
 def _amounts(attribute: Attribute) -> str:
-    """The unit of the amounts of an attribute, or else what it is called."""
     return attribute.about.unit or title_of(attribute)
 
 
@@ -239,16 +224,11 @@ def _head(form: StatisticForm, column: Column, count_unit: str, level: float) ->
         "count": count_unit.capitalize(),
         "total": f"All {count_unit} of the group",
     }
-    word = heads.get(field, field.replace("_", " ").capitalize())
-    if (
-        field in ("estimate", "sum", "mean")
-        and field == column.field
-        and form.attribute.about.unit
-        and column.of == "amounts"
-    ):
-        word = f"{word}, {form.attribute.about.unit}"
+    word, unit = heads.get(field, field.replace("_", " ").capitalize()), form.attribute.about.unit
     if field != column.field:
         word = f"Standard error of {word[:1].lower()}{word[1:]}"
+    elif unit and column.of == "amounts" and field in ("estimate", "sum", "mean"):
+        word = f"{word}, {unit}"
     is_twice = [each.field for each in form.columns].count(column.field) > 1
     return f"{word}, unbiased" if is_twice and not column.is_adjusted else word
 
@@ -267,16 +247,15 @@ def _values(subject: Subject, table: Table, form: StatisticForm) -> dict[str, An
     return dict(form.values(table.estimate, unbiased.estimate, table.variance, subject.level))
 
 
-def _texts(subject: Subject, form: StatisticForm, values: Mapping[str, Any]) -> Iterator[list[str]]:
-    fields = {column.field: np.asarray(values[column.name]) for column in form.columns}
-    for column in form.columns:
-        shown = np.asarray(values[column.name])[:MOST_ROWS].tolist()
+def _texts(subject: Subject, shown: ShownStatistic) -> Iterator[list[str]]:
+    for column in shown.form.columns:
+        values = shown.values[column.name][:MOST_ROWS].tolist()
         if column.of == "truth":
-            yield ["yes" if value else "no" for value in shown]
+            yield ["yes" if value else "no" for value in values]
             continue
         is_integer = subject.product.is_rounded and column.is_adjusted and column.of != "nothing"  # no proportion
-        decimals = 0 if is_integer else _decimals(column, fields)
-        yield [_NOTHING if np.isnan(value) else f"{value:,.{decimals}f}" for value in shown]
+        decimals = 0 if is_integer else _decimals(column, shown.fields)
+        yield [_NOTHING if np.isnan(value) else f"{value:,.{decimals}f}" for value in values]
 
 
 def _decimals(column: Column, fields: Mapping[str, FloatArray]) -> int:

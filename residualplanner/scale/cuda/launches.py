@@ -81,7 +81,6 @@ class SlabLayout:
     slabs_of_table: int  # into how many slabs a table is cut
     slabs: int  # of one block of threads
     sources: int  # how many subsets the axes of a slab have that have residual answers
-    tensor_start: int  # where in shared memory, in numbers, the tensors start, behind the sources
     numbers: int  # of shared memory that one tensor of all these slabs takes, at its largest
     shared_bytes: int  # of shared memory that a block needs: for a second tensor only where an axis has a matrix
     threads: int  # of a block: one for each line of the widest pass and for every eight cells
@@ -116,11 +115,7 @@ def layout_of(maps: ProductMap, limits: Limits = SM_90) -> SlabLayout:
 
 
 def fits(maps: ProductMap, limits: Limits = SM_90) -> bool:
-    """Whether the fused kernel makes the tables of ``maps``; others are left to products of matrices.
-
-    It does if no axis that is mapped has more than 1,024 entries, no matrix more than 16,384, and the last axis, with
-    as many before it as there is room for, is within the shared memory of one block, twice if one of them has a matrix.
-    """
+    """Whether the fused kernel makes the tables of ``maps``; others are left to products of matrices."""
     return any(cut_layout(maps, cut).fits(limits) for cut in range(max(1, len(maps.axes))))
 
 
@@ -143,7 +138,6 @@ def cut_layout(maps: ProductMap, cut: int) -> SlabLayout:
         slabs_of_table=math.prod(maps.columns[:cut]),
         slabs=slabs,
         sources=sources,
-        tensor_start=_SOURCE * slabs * sources,
         numbers=slabs * max(sizes),
         shared_bytes=_NUMBER * (_SOURCE * slabs * sources + tensors),
         threads=min(SM_90.threads, WARP * -(-wanted // WARP)),
@@ -183,10 +177,7 @@ class Launch:
 
 
 def launch_of(layout: SlabLayout, sources: Sequence[SubsetAnswers], tables: int) -> Launch:
-    """The launch that makes so many tables from the answers of their subsets, in the order of `tables_of_residuals`.
-
-    ValueError where they take more than 2**31 - 1 blocks.
-    """
+    """The launch that makes so many tables from the answers of their subsets, ordered as of `tables_of_residuals`."""
     # of each axis its length and its bit among the attributes that have residual answers, 0 if it has none
     before = accumulate((columns > 1 for columns in layout.columns), initial=0)
     pairs = zip(layout.columns, before, strict=False)
@@ -201,11 +192,12 @@ def launch_of(layout: SlabLayout, sources: Sequence[SubsetAnswers], tables: int)
         )
         for step, start in zip(layout.passes, starts, strict=False)
     ]
+    tensor_start = _SOURCE * layout.slabs * layout.sources  # in shared memory, in numbers, behind the sources
     words = [
         *(len(layout.columns), layout.cut, sum(columns > 1 for columns in layout.columns[: layout.cut])),
         *(len(sources), len(layout.passes), layout.slabs, layout.sources, layout.cells, layout.estimates),
         *(layout.pitch, inverse(layout.pitch), layout.rows[-1], inverse(layout.rows[-1])),
-        *(layout.tensor_start, layout.tensor_start + layout.numbers),
+        *(tensor_start, tensor_start + layout.numbers),
         *(word for axis in axes for word in axis),
         *(word for at, by in sources for word in (at, int(np.array(float(by)).view(np.int64)))),  # a double's bits
         *(word for step in passes for word in step),

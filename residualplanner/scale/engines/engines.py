@@ -116,10 +116,8 @@ def _rows_by_task(
 
 
 def _rows_of_frames(reading: TogetherReading, work: Work, *frames: "pd.DataFrame") -> Iterator[PartitionRow]:
-    def batches() -> Iterator[tuple[int, Any]]:
-        return ((number, batch) for number, frame in enumerate(frames) for batch in batches_of_pandas(frame))
-
-    return partitions.rows_of_blocks(work, lambda: reading(batches()))
+    batches = ((number, batch) for number, frame in enumerate(frames) for batch in batches_of_pandas(frame))
+    return partitions.rows_of_blocks(work, lambda: reading(batches))
 
 
 def _added(work: Work, finish: Finish, task: int, *parts: list[PartitionRow]) -> list[PartitionRow]:

@@ -244,7 +244,7 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
     release = stored.opened_release(objects)
     if release.is_complete:
         return reading.load_stored_measurement(objects, scratch=options.scratch)
-    is_drawn = release.is_drawn
+    is_drawn = bool(stored.numbered_names(objects, stored.GENERATIONS))
     _require_same_ledger(release, options.ledger, is_drawn=is_drawn)
     if release.source != options.source.mark:
         raise BudgetError("this release was begun with random bytes of another source; begin another release")

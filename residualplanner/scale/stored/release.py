@@ -90,11 +90,6 @@ class StoredRelease:
         return next((entry for entry in own if entry.cost >= least), None)
 
     @property
-    def is_drawn(self) -> bool:
-        """Whether the drawing of noise has begun."""
-        return bool(numbered_names(self.store, GENERATIONS))
-
-    @property
     def is_complete(self) -> bool:
         """Whether it has ended: all answers are there, or it was given up."""
         return MANIFEST in self.store.names(MANIFEST)

@@ -79,35 +79,29 @@ def tasks_within(noise: ExactNoise, task_cells: int, rooms: Sequence[Room]) -> t
     """
     while True:
         tasks = tasks_of_noise(noise, task_cells)
-        if task_cells <= _LEAST_CELLS or _excess(tasks, rooms) is None:
+        try:
             require_rooms(tasks, rooms)
             return tasks, task_cells
+        except ResourceError:
+            if task_cells <= _LEAST_CELLS:
+                raise
         task_cells //= 2
 
 
 def require_rooms(tasks: Tasks, rooms: Sequence[Room]) -> None:
     """Raise ResourceError where some room is too little for as many of the largest tasks as it is for."""
-    found = _excess(tasks, rooms)
-    if found is not None:
-        room, needed = found
-        count = min(room.tasks, len(tasks))
-        at_once = "drawing a task" if count == 1 else f"drawing {count} tasks at a time"
-        raise ResourceError(
-            f"too little memory: {at_once} takes {bytes_text(needed)} for counts and answers, and {room.where} has "
-            f"{bytes_text(max(room.left, 0))} left; nothing was charged or read.  Give those that draw more memory, or "
-            "fewer tasks at a time (threads or cores), or ask for smaller tables, with a lower up_to or with max_cells"
-        )
-
-
-def _excess(tasks: Tasks, rooms: Sequence[Room]) -> tuple[Room, int] | None:
-    """The room that lacks most, and the bytes needed there; None where all are enough."""
     most = max((room.tasks for room in rooms), default=0)
     largest = np.argsort(-tasks.division.cells, kind="stable")[:most].tolist()
     # needed[n]: what the n largest tasks take at a time, the worst that n tasks can meet in
     needed = np.cumsum([0, *(measuring_bytes(tasks.division.block(task).groups) for task in largest)])
-    of_rooms = [(int(needed[min(room.tasks, len(largest))]), room) for room in rooms]
-    lacking = [(bytes_ - room.left, room, bytes_) for bytes_, room in of_rooms if bytes_ > room.left]
-    if not lacking:
-        return None
-    _, room, bytes_ = max(lacking, key=lambda each: each[0])
-    return room, bytes_
+    of_rooms = ((room, int(needed[min(room.tasks, len(largest))])) for room in rooms)
+    lacking = [(room, bytes_) for room, bytes_ in of_rooms if bytes_ > room.left]
+    if lacking:
+        room, bytes_ = max(lacking, key=lambda each: each[1] - each[0].left)
+        count = min(room.tasks, len(tasks))
+        at_once = "drawing a task" if count == 1 else f"drawing {count} tasks at a time"
+        raise ResourceError(
+            f"too little memory: {at_once} takes {bytes_text(bytes_)} for counts and answers, and {room.where} has "
+            f"{bytes_text(max(room.left, 0))} left; nothing was charged or read.  Give those that draw more memory, or "
+            "fewer tasks at a time (threads or cores), or ask for smaller tables, with a lower up_to or with max_cells"
+        )

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from sysconfig import get_python_version
 from typing import Any, final
 from urllib.parse import urlsplit
 
@@ -101,7 +102,7 @@ def _answers(client: Any, mark: Mark | None) -> list[workers.Answer]:
         if isinstance(answer, BaseException):
             raise ResourceError(
                 f"Dask's worker {worker} does not answer ({type(answer).__name__}); see that it has Python "
-                f"{workers.python_version()} with this library, as this process, and was not lost: {ENGINE.library}"
+                f"{get_python_version()} with this library, as this process, and was not lost: {ENGINE.library}"
             )
     return [(worker, urlsplit(worker).hostname or worker, *answer) for worker, answer in found.items()]
 

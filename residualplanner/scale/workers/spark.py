@@ -1,21 +1,25 @@
 """The Python workers of a Spark session, classic or over Spark Connect."""
 
+import json
 import logging
 import re
 import secrets
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
+from functools import partial
+from sysconfig import get_python_version
 from typing import Any, TypeVar, final
 
+from residualplanner.ground.checks import Steps
 from residualplanner.ground.errors import ResourceError
 from residualplanner.ground.stores import Mark, ObjectStore
 from residualplanner.scale.workers import workers
 
 T = TypeVar("T")
-Report = Callable[[int, int], None]
-Task = Callable[[Iterable[Any]], Iterator[Any]]
 
 #: Spark's Python client writes its errors to these, and py4j what passes between Python and Java: all quote values.
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "pyspark.sql.connect.logging")
@@ -28,6 +32,8 @@ ENGINE = workers.Engine(
 )
 #: How many seconds a task takes that asks its executor, so that others get to other executors.
 _PAUSE = 0.25
+#: How Spark has the results of calls.
+_RESULTS = "id long, result binary"
 #: How many seconds lie between two looks at Spark's tasks, and how many Spark has to end work that was interrupted.
 _LOOK, _END = 0.25, 60
 
@@ -75,7 +81,7 @@ class SparkWorkers:
         if not numbers:
             return iter(())
         positions = self._session.range(len(numbers))
-        frame = positions.mapInArrow(_calling(function, list(numbers)), "id long, result binary")
+        frame = positions.mapInArrow(_calling(function, numbers), _RESULTS)
         try:
             table = self.collect(frame)
         except Exception as error:
@@ -83,7 +89,7 @@ class SparkWorkers:
         found = dict(zip(table["id"].to_pylist(), table["result"].to_pylist(), strict=True))
         return iter([found[number] for number in range(len(numbers))])
 
-    def collect(self, frame: Any, progress: Report | None = None) -> Any:
+    def collect(self, frame: Any, progress: Steps | None = None) -> Any:
         """The rows of a frame as a ``pyarrow.Table``; nothing of them is logged, and failing ends the engine's work.
 
         ``progress`` is called with the number of Spark's tasks that are done and their total, as far as Spark knows it.
@@ -110,20 +116,20 @@ class SparkWorkers:
 
     def _answers(self, mark: Mark | None) -> list[workers.Answer]:
         """What each executor answers; ResourceError where Spark fails."""
-        task = _asking(mark)
         try:
             cores = self._session.range(2**20).selectExpr("spark_partition_id() as core").distinct().count()
-            answers = self._session.range(0, cores, 1, cores).mapInArrow(task, "machine string, answer string")
-            rows = self.collect(answers).to_pylist()
+            task = _calling(partial(_answer, mark), range(cores))
+            table = self.collect(self._session.range(0, cores, 1, cores).mapInArrow(task, _RESULTS))
         except Exception as error:  # noqa: BLE001 - whatever the cause is, the remedy is the same
             if workers.is_interrupt(error):
                 raise KeyboardInterrupt from None
             raise ResourceError(
                 f"Spark's workers cannot run Python with this library ({type(error).__name__}); see that they "
-                f"have Python {workers.python_version()} and all modules that this process has: {ENGINE.library}"
+                f"have Python {get_python_version()} and all modules that this process has: {ENGINE.library}"
             ) from None
         # Each answer stands for a core: the memory of a machine is for as many tasks as its executors have cores.
-        return [(row["machine"], row["machine"], row["answer"], 1, None) for row in rows]
+        answers = map(json.loads, table["result"].to_pylist())
+        return [(machine, machine, answer, 1, None) for machine, answer in answers]
 
 
 @contextmanager
@@ -142,24 +148,14 @@ def unlogged() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _asking(mark: Mark | None) -> Task:
-    """A task that asks its worker once, and then waits."""
-
-    def task(batches: Iterable[Any]) -> Iterator[Any]:
-        import socket
-        import time
-
-        import pyarrow as pa
-
-        for _ in batches:
-            answers = {"machine": [socket.gethostname()], "answer": [workers.answer_of_worker(mark)]}
-            time.sleep(_PAUSE)
-            yield pa.RecordBatch.from_pydict(answers)
-
-    return task
+def _answer(mark: Mark | None, _number: int) -> bytes:
+    """A worker's machine and what it answers, as JSON, after a pause."""
+    answer = json.dumps([socket.gethostname(), workers.answer_of_worker(mark)])
+    time.sleep(_PAUSE)
+    return answer.encode()
 
 
-def _calling(function: Callable[[int], bytes], numbers: list[int]) -> Task:
+def _calling(function: Callable[[int], bytes], numbers: Sequence[int]) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def task(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
@@ -170,7 +166,7 @@ def _calling(function: Callable[[int], bytes], numbers: list[int]) -> Task:
     return task
 
 
-def _told_by_client(session: Any, _tag: str, collect: Callable[[], T], progress: Report) -> T:
+def _told_by_client(session: Any, _tag: str, collect: Callable[[], T], progress: Steps) -> T:
     """Over Spark Connect the client tells, in this thread, while it collects."""
     thread, most = threading.get_ident(), 1
 
@@ -190,7 +186,7 @@ def _told_by_client(session: Any, _tag: str, collect: Callable[[], T], progress:
     return found
 
 
-def _told_by_tracker(session: Any, tag: str, collect: Callable[[], T], progress: Report) -> T:
+def _told_by_tracker(session: Any, tag: str, collect: Callable[[], T], progress: Steps) -> T:
     """A classic session collects in another thread, so that this one can look at its tracker."""
     from pyspark import inheritable_thread_target
 

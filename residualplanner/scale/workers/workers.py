@@ -3,7 +3,6 @@
 import json
 import multiprocessing
 import os
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -11,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from sysconfig import get_python_version
 from typing import NamedTuple, Protocol, final
 
 from residualplanner.ground.errors import ResourceError
@@ -87,7 +87,7 @@ def rooms_of_process() -> list[Room]:
 
 def answer_of_worker(mark: Mark | None) -> str:
     """As JSON: the versions here, memory left under each limit, and what is wrong with the store."""
-    facts = {"python": python_version(), "library": __version__, "memory": [*memory_left()]}
+    facts = {"python": get_python_version(), "library": __version__, "memory": [*memory_left()]}
     return json.dumps(facts | {"trouble": "" if mark is None else mark()})
 
 
@@ -101,10 +101,10 @@ def ready_rooms(engine: Engine, ask: Callable[[Mark | None], list[Answer]], stor
         on_machine[machine] += tasks
     for address, machine, text, tasks, own in answers:
         worker, facts = f"{engine.name}'s worker {address}", json.loads(text)
-        if (facts["python"], facts["library"]) != (python_version(), __version__):
+        if (facts["python"], facts["library"]) != (get_python_version(), __version__):
             raise ResourceError(
                 f"{worker} has Python {facts['python']} with residualplanner {facts['library']}; install there what "
-                f"this process has, Python {python_version()} with residualplanner {__version__}: {engine.library}"
+                f"this process has, Python {get_python_version()} with residualplanner {__version__}: {engine.library}"
             )
         if facts["trouble"]:
             raise ResourceError(
@@ -115,11 +115,6 @@ def ready_rooms(engine: Engine, ask: Callable[[Mark | None], list[Answer]], stor
         rooms += [Room(left, on_machine[machine], f"{worker}, {whose},") for left, whose in facts["memory"]]
         rooms += [] if own is None else [Room(own, tasks, worker)]
     return rooms
-
-
-def python_version() -> str:
-    """The version of Python here, such as 3.12."""
-    return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def is_interrupt(error: BaseException) -> bool:

@@ -3,6 +3,7 @@
 import json
 from contextlib import nullcontext
 from functools import partial
+from sysconfig import get_python_version
 
 import dask.dataframe as dd
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 
 import residualplanner as rp
 from counted_records import GROUPS
-from inner_parts import engines, partitions, python_version
+from inner_parts import engines, partitions
 from residualplanner import Domain
 from stored_releases import Interrupted
 
@@ -75,14 +76,14 @@ def versions(**workers):
         ({}, "has no workers"),
         ({"tcp://there:1": TypeError()}, r"worker tcp://there:1 does not answer \(TypeError\)"),
         (
-            versions(one=(python_version(), rp.__version__), other=("2.7", "0.1")),
+            versions(one=(get_python_version(), rp.__version__), other=("2.7", "0.1")),
             r"Dask's worker other has Python 2\.7 with residualplanner 0\.1; install there what this process has",
         ),
     ],
     ids=["no workers", "no answer", "another version"],
 )
 def test_a_client_whose_workers_do_not_serve_is_refused(answered, answers, message):
-    answered(versions(one=(python_version(), rp.__version__)))
+    answered(versions(one=(get_python_version(), rp.__version__)))
     assert rp.scale.DaskWorkers().require_ready() == []
     answered(answers)
     with pytest.raises(rp.errors.ResourceError, match=message):
