@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +88,14 @@ class Run:
         return self._measured(plan, source)
 
     def _twice(self, lines: Sequence[Line]) -> list[rp.Measurement]:
-        """With a third of the budget and with the rest."""
-        third = int(self.built.budget) // 3
-        shares = third, int(self.built.budget) - third
-        plans = [rp.select(self.built.workload, budget=rp.pcost(each), **self.built.options) for each in shares]
-        sources = [self.built.source(lines, self.folder) for _ in plans]
-        return [self._measured(*each, bits) for bits, each in enumerate(zip(plans, sources, strict=True), 7)]
+        """With a third of the budget and with the rest; bases by set are those of one plan, with half of it each."""
+        budget = Fraction(self.built.budget)
+        parts = [budget / 3, budget * 2 / 3]
+        if self.built.case["bases"] == "optimal_by_set":
+            parts = [budget / 2]
+        plans = [rp.select(self.built.workload, budget=rp.pcost(part), **self.built.options) for part in parts]
+        sources = [self.built.source(lines, self.folder) for _ in range(2)]
+        return [self._measured(plans[-bits], source, bits) for bits, source in enumerate(sources)]
 
     def _measured(self, plan: rp.Plan, source: Any, bits: int = 7) -> rp.Measurement:
         if self.built.case["noise"] == "bits":
@@ -155,7 +158,8 @@ class Run:
         if case["road"] == "store":
             return rp.scale.measure_in_store(plan, source, self.folder / "store", ledger=self.ledger)
         ledger = self.ledger if case["noise"] == "discrete" else None
-        found = rp.measure(plan, source, noise=case["noise"], ledger=ledger, **memory)
+        again = case["road"] == "two measurements"
+        found = rp.measure(plan, source, noise=case["noise"], ledger=ledger, again=again, **memory)
         if case["road"] == "measurement from a file":
             found.save(self.folder / "saved.measurement")
             return rp.load_measurement(self.folder / "saved.measurement", mapped=case["memory"])

@@ -124,8 +124,10 @@ def solve(
                 return mixed(problem, sharp, None, steps_done)
             ascent = Ascent(problem, sharp.multipliers)
             near = min(near, closeness) / 10
-        if begun + steps_done >= steps or (near < gap / _SHARPER and best.gap <= gap and best.violation == 0):
+        if near < gap / _SHARPER and best.gap <= gap and best.violation == 0:
             return best
+        if begun + steps_done >= steps:
+            return best if best.violation <= problem.rounding else next(iter(kept), best)
         slow = closeness if steps_done % _PATIENCE == 0 else slow
         ascent.advance(_EVERY)
         steps_done += _EVERY

@@ -98,7 +98,10 @@ def _combined_strategy(closure: Closure, plans: Sequence[Plan]) -> Strategy:
             mine, theirs = codes[first.factor_bases], codes[len(first.bases) + other.factor_bases]
             are_same = first.closure.has_sets_of(other.closure) and bool((mine == theirs).all())
             if not (are_same and (first.varying == other.varying).all()):
-                raise WorkloadError(f"bases vary by set, and are not the same in all plans; {_REMEDY}")
+                raise WorkloadError(
+                    "bases vary by set, and are not the same in all plans; answers in different bases are not averages "
+                    'of one another; measure one plan again, with again=True, or plan with bases="optimal"'
+                )
         # the messages of (41) add up as the costs do
         return replace(first, messages=np.sum([plan.strategy.messages for plan in plans], axis=0))
     domain = plans[0].domain
