@@ -99,8 +99,8 @@ def _map(subject: Subject, areas: Areas, boundaries: Boundaries, shown: Shown, n
         data=data,
         head=("Code", "Name", "Estimate", "Standard error", "Coefficient of variation"),
         rows=[
-            (code, area, f"{estimate:,.1f}", f"{std_err:,.1f}", "–" if np.isnan(variation) else f"{variation:.1%}")
-            for code, area, estimate, std_err, variation in rows
+            (code, area, *(_text(number, form) for number, form in zip(row, (",.1f", ",.1f", ".1%"), strict=True)))
+            for code, area, *row in rows
         ],
     )
 
@@ -148,11 +148,12 @@ def _map_of_statistic(
         svg=svg_of(areas.picture(boundaries, "estimate", subject.quality or Quality()).draw),
         data=data,
         head=("Code", "Name", "Estimate", f"{level_text(subject.level)} from", "To"),
-        rows=[
-            (code, area, *("–" if np.isnan(number) else f"{number:,.{decimals}f}" for number in row))
-            for code, area, *row in rows
-        ],
+        rows=[(code, area, *(_text(number, f",.{decimals}f") for number in row)) for code, area, *row in rows],
     )
+
+
+def _text(number: float, form: str) -> str:
+    return "–" if np.isnan(number) else format(number, form)
 
 
 def _data(

@@ -150,3 +150,13 @@ def test_a_map_of_means_says_of_which_estimates_they_are_where_tables_are_adjust
     page, folder = written(rp.nonnegative(release), tmp_path, maps={"town": shapes(CODES)})
     assert "Of the unbiased estimates that the numbers were made from." in page
     np.testing.assert_allclose(pd.read_csv(folder / "map-statistic-1.csv")["estimate"], 50)
+
+
+def test_an_estimate_that_files_leave_out_is_a_dash_beside_its_map(tmp_path):
+    release, quality = released(TOWNS), rp.publish.Quality(reliable=1e-6, usable=1e-5, suppress=True)
+    release.save(tmp_path / "tables", quality=quality)
+    found = maps_of(subject_of(rp.load_tables(tmp_path / "tables"), level=0.95), {"town": shapes(CODES)})
+    (estimates, _) = found
+    shown = [row[2] for row in estimates.rows]
+    assert "–" in shown
+    assert "nan" not in shown
