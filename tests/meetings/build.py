@@ -8,7 +8,7 @@ import itertools
 import json
 import math
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -99,6 +99,11 @@ class Built:
     def size(self) -> int:
         """How many values and labels of its own ``a`` has."""
         return len(self.column.entries) + len(self.own)
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether there are sums of amounts and of their squares."""
+        return self.amounts is not None and self.amounts.kind == "moments"
 
     # Records.
 
@@ -416,7 +421,18 @@ class Built:
             counts = [{"query": [name], "counts": table} for name, table in facts["known"].items()]
             told |= {"known": counts, "impossible": facts["impossible"]}
         told |= {"level": self.case["level"]} if self.case["level"] else {}
+        told |= {"comparisons": list(self._spec_comparisons())}
         return told | ({} if self.case["quality"] is None else {"quality": {"suppress": self.case["quality"]}})
+
+    def _spec_comparisons(self) -> Iterator[dict[str, Any]]:
+        """Of marginals those that are made in Python; a regression with its own number of simulations."""
+        for number, question in enumerate(self.questions):
+            if isinstance(question.query, tuple):
+                query = {"query": list(question.query)}
+                yield {"name": f"ranks-{number}", "kind": "ranks"} | query
+                yield {"name": f"ratio-{number}", "kind": "ratio", "to": {"query": []}} | query
+        if self.has_moments:
+            yield {"name": "regression-0", "kind": "regression", "outcome": "pay", "on": ["b"]}
 
     # Sources.
 

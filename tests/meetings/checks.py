@@ -182,11 +182,13 @@ def check_files(built: Built, folder: Path, tables: Tables) -> list[np.ndarray]:
 
 
 def _check_comparisons(saved: Any, tables: Tables) -> None:
-    """Ranks are what noise leaves of the true ones, and ratios within their errors; where the folder has any."""
+    """Ranks are what noise leaves of the true ones, ratios and coefficients within their errors; if there are any."""
     for name in saved.numbers.described.comparisons:
         word, _, number_of = name.partition("-")
         frame, truth = saved.numbers.comparison(name), tables.truth[int(number_of)].ravel()
-        if word == "ranks":
+        if word == "regression":
+            _check_regression(frame, tables)
+        elif word == "ranks":
             larger = [sum(truth > value) for value in truth]
             smaller = [sum(truth < value) for value in truth]
             limits = sorted(zip(frame["first"], frame["last"], strict=True))
@@ -197,6 +199,18 @@ def _check_comparisons(saved: Any, tables: Tables) -> None:
         elif tables.total > 0:
             off = np.abs(frame["estimate"].to_numpy() - truth / tables.total)
             assert (off <= FAR * frame["std_err"].to_numpy() + 1e-6).all(), (name, off)
+
+
+def _check_regression(frame: Any, tables: Tables) -> None:
+    """The coefficients are the mean of those without ``b``, and how far that of the others is from it."""
+    sums = np.zeros((2, 2))
+    for weight, values in tables.records:
+        if values["pay"][1] is not None:
+            sums[values["b"]] += float(weight) * np.array([1.0, float(values["pay"][1])])
+    if sums[:, 0].all():
+        first, other = sums[:, 1] / sums[:, 0]
+        off = np.abs(frame["estimate"].to_numpy() - [first, other - first])
+        assert (off <= FAR * frame["std_err"].to_numpy() + 1e-6).all(), (frame, first, other)
 
 
 def _check_statistics(built: Built, saved: Any, tables: Tables) -> None:

@@ -215,12 +215,13 @@ def command(*arguments: object) -> str:
 
 
 def comparisons_of(release: Any, built: Built) -> dict[str, Any]:
-    """Of each table the ranks of its cells, and what these are of all records."""
+    """Of each table the ranks of its cells, and what these are of all records; and a regression of moments."""
     tables = [release[question.query] for question in built.questions]
-    ranks = {f"ranks-{number}": rp.statistics.ranks(table) for number, table in enumerate(tables)}
-    if () not in release:
-        return ranks
-    return ranks | {f"ratio-{i}": rp.statistics.ratio(table, release[()]) for i, table in enumerate(tables)}
+    found = {f"ranks-{number}": rp.statistics.ranks(table) for number, table in enumerate(tables)}
+    found |= {f"ratio-{number}": rp.statistics.ratio(table, release[()]) for number, table in enumerate(tables)}
+    if built.has_moments:
+        found["regression-0"] = rp.statistics.regression(release, "pay", ["b"], simulations=50)
+    return found
 
 
 def made_of(release: Any, built: Built) -> Any:
