@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import residualplanner as rp
-from forms_of_records import FORMS
+from forms_of_records import FORMS, dask_of
 from meetings import factors, oracle
 from meetings.factors import MISSING, OTHER, Amounts, Case, Column, People, Rules, Weights
 from meetings.oracle import Question, Record
@@ -602,8 +602,16 @@ def _objects(built: Built, lines: Sequence[Line], _: Path) -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=object) for name in built.schema.names})
 
 
+def _pandas(built: Built, lines: Sequence[Line], _: Path) -> pd.DataFrame:
+    """With integers that have no value among them, which are floats in pandas otherwise, and not told apart."""
+    is_large = built.case.values["column"] == "large integers"
+    return built.table(lines).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get if is_large else None)
+
+
 #: Forms that hold more than a table of Arrow does, or say it in another way.
 _OWN = {
+    "pandas": _pandas,
+    "Dask": lambda built, lines, folder: dask_of(_pandas(built, lines, folder)),
     "pandas, objects": _objects,
     "csv": _csv,
     "csv.gz": _csv,

@@ -42,6 +42,11 @@ FOUND = [
     "kind: hierarchy without leaves; universe: a kind; amounts: sum by bin; weights: integers; threshold: 2 of 3; "
     "bases: by set; loss: sum, equal; road: linked tables; noise: test bits; product: with known counts; "
     "level: 0.8; quality: graded; reader: a third; report: of the folder, few cells",
+    # A set that no query needs had noise of 1e150 in the search for a convex loss.
+    "source: Polars; column: truth values; odd entries: missing, with a label; people: at most 2, promised; "
+    "neighbors: replace; kind: hierarchy; universe: a kind; threshold: 1 of 2, of some records; bases: by set; "
+    "loss: convex; road: store; product: non-negative and rounded; quality: suppressed; reader: a third; "
+    "report: of the folder",
 ]
 #: Nothing is compared of the pictures of a report, whose layout and text take a third of a case: all are made, as
 #: figures of matplotlib.  Nor is it of published errors but that they are in the files: two simulations are made,

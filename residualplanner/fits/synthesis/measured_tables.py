@@ -31,6 +31,8 @@ from residualplanner.method.workload.attribute_sets import subsets_of
 _KNOWN = 0.1
 #: How strongly pairs of attributes are pulled to independence, where nothing shows that they depend on one another.
 _PULL = 0.3
+#: Noise explains a squared length up to so many standard deviations above its mean.
+_FAR = 3.0
 #: The least squared length of a table, so that it can be divided by.
 _TINY = np.finfo(np.float64).tiny
 #: The least that the squared distance of a pair from independence can be, in units of its mean square.
@@ -102,10 +104,11 @@ class MeasuredTables(NamedTuple):
         return loss_of(self.blocks, self.views, tables, self.records, near=self.near, strengths=strengths)
 
     def _shrunk(self, table: Measured) -> Measured:
-        """A single attribute's table, the nearer to the denoised one the more of it is noise.  Source: eq. (150)."""
+        """A single attribute's table, the nearer to the denoised one the more of it may be noise.  Source: eq. (150)."""
         view = self.views[table.views[0]]
         square = table.precision * float(np.vdot(table.values, table.values))
-        noise = min(table.freedom / max(square, _TINY), 1.0)
+        explained = table.freedom + _FAR * math.sqrt(2 * table.freedom)
+        noise = min((explained / max(square, _TINY)) ** 2, 1.0)
         away = view.applied(self.near[view.attribute] * self.records, 0) - table.values
         return table._replace(values=table.values + noise * away, freedom=round((1 - noise) * table.freedom))
 

@@ -27,6 +27,8 @@ from residualplanner.more.convex.loss_function import ConvexFunction, ConvexLoss
 
 #: Steps of Newton's method to the level, and the fraction of the level that is near enough.
 _STEPS, _NEAR = 100, 1e-13
+#: Coefficients of noise below this fraction of a query's largest are rounding.
+_ROUNDING = 1e-14
 #: Levels that differ by less than this fraction are the same.
 _SETTLED = 1e-9
 #: Where the loss is touched as well on the way from the best precisions so far to others.
@@ -64,6 +66,8 @@ class ConvexVariances(EvenLoss):
         factor = self.problem.even_factor[terms.set] / self.problem.importance[terms.query]
         values, noises = self._sums.of_terms(bases) * factor, int(member.max()) + 1
         found = np.bincount(terms.query * noises + member[terms.set], values, count * noises).reshape(count, noises)
+        # what cancels but for rounding would count where a set that no query needs has noise almost without a limit
+        found[found < _ROUNDING * found.max(axis=1, keepdims=True)] = 0.0
         return np.asarray(found / self.problem.workload.scales[:, None] ** 2)
 
     def _cost(self, variances: FloatArray) -> tuple[float, FloatArray, float]:

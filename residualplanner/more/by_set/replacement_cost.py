@@ -20,6 +20,7 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.noise.minimax_noise import least_maximum_variance
+from residualplanner.method.noise.noise_problem import limited_noise
 from residualplanner.method.strategy.costs import with_token_cost
 from residualplanner.more.by_set.cost import CostSlopes, GroupBasis, Maxima, Member, largest
 from residualplanner.more.by_set.problem import PAIRS, BySetProblem
@@ -113,7 +114,8 @@ class ReplacementCost:
             sums = np.unique(np.concatenate([sums, more]), axis=0)
             tokens = with_token_cost(known)
             choice = least_maximum_variance(known, tokens, sparse.csr_array(sums), gap=_ENOUGH / 4)
-            precision, bound = 1 / choice.noise_variance, max(bound, choice.bound)
+            precision = 1 / limited_noise(choice.noise_variance, known.max(axis=0))
+            bound = max(bound, choice.bound)
         return replace(best, bound=min(bound, best.loss))
 
     def _by_noise(self, member: Member, pairs: IntArray) -> FloatArray:

@@ -165,3 +165,16 @@ def test_a_loss_without_slopes_or_that_falls_has_one_basis_for_each_attribute(lo
     one, plan = planned(TINY, loss)
     assert not plan.strategy.varying.any()
     assert plan.loss_value == one.loss_value
+
+
+def test_noise_of_a_set_that_no_query_needs_does_not_end_the_search():
+    # its noise was 1e150 on the way, and its coefficient in the variances of a query -1e-18 by rounding
+    answer = rp.Attribute("answer", labels=[True, False], missing="Not stated")
+    domain = rp.Domain({"answer": answer, "b": 2, "c": 3})
+    queries = [(), ("answer",), ("b", "c"), {"answer": rp.Hierarchy([2]), "b": rp.Identity()}]
+    some = [rp.Among(query, {"b": [0]}) for query in ({"answer": rp.Prefix()}, rp.Threshold(("answer", "c"), 1))]
+    workload, how = rp.Workload(domain, [*queries, *some]), {"loss": norm, "neighbors": "replace", "time": 0.1}
+    shared, by_set = (
+        rp.select(workload, budget=rp.pcost(1), bases=bases, **how) for bases in ("optimal", "optimal_by_set")
+    )
+    assert by_set.loss_value < 0.95 * shared.loss_value
