@@ -104,7 +104,7 @@ class MeasuredTables(NamedTuple):
         return loss_of(self.blocks, self.views, tables, self.records, near=self.near, strengths=strengths)
 
     def _shrunk(self, table: Measured) -> Measured:
-        """A single attribute's table, the nearer to the denoised one the more of it may be noise.  Source: eq. (150)."""
+        """A single attribute's table, the nearer to the denoised one the more may be noise.  Source: eq. (150)."""
         view = self.views[table.views[0]]
         square = table.precision * float(np.vdot(table.values, table.values))
         explained = table.freedom + _FAR * math.sqrt(2 * table.freedom)
