@@ -86,7 +86,7 @@ RULES = [
     ),
     Rule(
         "a hierarchy whose only group is everything | `leaves=False` | it gives nothing but the total",
-        {"column": ["truth values", "one value"], "kind": ["hierarchy without leaves"]},
+        {"column": ["truth values"], "kind": ["hierarchy without leaves"]},
         "nothing but the total",
     ),
     Rule(

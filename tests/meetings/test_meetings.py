@@ -54,7 +54,7 @@ FOUND = [
 WHOLE = 8
 DRAWS = nonnegative.nonnegative_draws
 #: The first cases hold nine in ten of all pairs: the usual suite makes these.
-USUAL = 85
+USUAL = 90
 NUMBERS = [pytest.param(number, marks=[pytest.mark.thorough] * (number >= USUAL)) for number in range(len(ROWS))]
 
 pytestmark = [

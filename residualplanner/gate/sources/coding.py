@@ -101,6 +101,11 @@ def source_of(data: NDArray[Any], domain: Domain, _: Contributions, watch: Tally
     return source_of_blocks(domain, blocks)
 
 
+def names_of(_: NDArray[Any]) -> tuple[object, ...]:
+    """The names of the columns of a matrix, which has none."""
+    return ()
+
+
 def _parts_of_matrix(matrix: NDArray[Any], narrow: np.dtype[Any]) -> Iterator[Part]:
     if isinstance(matrix, np.ma.MaskedArray):  # that entries are masked may follow from what they are
         raise DataError("an array of records must be a matrix without a mask; fill what is masked, or leave it out")

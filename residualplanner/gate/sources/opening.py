@@ -16,10 +16,16 @@ from residualplanner.method.domain.domain import Domain
 if TYPE_CHECKING:
     from residualplanner.gate.sources.tally import Tally
 
-#: The modules that open each form: names, so that neither a library nor a module is imported that nobody uses.
-_COUNTS, _CSV, _FRAMES = "gate.sources.ready_counts", "gate.sources.csv_files", "gate.sources.frames"
-_MATRICES, _ENGINES = "gate.sources.coding", "scale.engines.engines"
-MODULES = {_COUNTS, _CSV, _FRAMES, _MATRICES, _ENGINES}
+_COUNTS, _CSV, _FRAMES, _MATRICES = (
+    f"gate.sources.{name}" for name in ("ready_counts", "csv_files", "frames", "coding")
+)
+_ENGINES = "scale.engines.engines"
+#: The module that opens each form, by library and class of what is given: names, so that neither a library nor a module
+#: is imported that nobody uses.  Paths and mappings are told by what they are; all others are frames, which `frames`
+#: knows by name, or an engine's, or none.
+_FORMS: dict[tuple[str, str], str] = {("numpy", "ndarray"): _MATRICES, ("residualplanner", "CsvFile"): _CSV}
+#: All that `_module` imports.
+MODULES = {*_FORMS.values(), _COUNTS, _FRAMES, _ENGINES}
 _ACCEPTED = (
     "a pandas DataFrame, a Polars DataFrame or LazyFrame, a PyArrow Table, RecordBatch or RecordBatchReader, a DuckDB "
     "relation, an Ibis table, a Dask or PySpark DataFrame, a path to a CSV or Parquet file, to one of SPSS, Stata or "
@@ -33,7 +39,8 @@ def open_source(
 ) -> Source:
     """Open confidential data for counting, and refuse what can be refused before that.
 
-    Names, types and shapes are read, and nothing of the records: what they hold decides nothing before that.
+    Names, types and shapes are read, and nothing of the records: what they hold decides nothing before they are
+    counted.
 
     Columns are matched by name; other columns and the order of columns do not matter.  All the domain's columns are
     read and checked, whatever the tables, so a table is the same in every workload.
@@ -56,7 +63,7 @@ def columns_of(data: object) -> tuple[object, ...]:
     """The names of the columns of records, none for a matrix of codes and for counts."""
     data = unlimited(data)
     form = _form_of(data)
-    return tuple(_module(form).names_of(data) if form in (_CSV, _FRAMES) else getattr(data, "columns", ()))
+    return tuple(getattr(data, "columns", ()) if form in (_ENGINES, _COUNTS) else _module(form).names_of(data))
 
 
 def engines() -> Any:
@@ -98,10 +105,9 @@ def _form_of(data: object) -> str:
     if isinstance(data, str | Path):
         is_csv = Path(data).name.lower().endswith((".csv", ".csv.gz")) and not Path(data).is_dir()
         return _CSV if is_csv else _FRAMES
-    if isinstance(data, np.ndarray | Mapping):
-        return _MATRICES if isinstance(data, np.ndarray) else _COUNTS
-    if ("residualplanner", "CsvFile") in _names_of_classes(data):
-        return _CSV
+    found = next((_FORMS[name] for name in _names_of_classes(data) if name in _FORMS), None)
+    if found is not None or isinstance(data, Mapping):
+        return found or _COUNTS
     return _ENGINES if _module(_FRAMES).maker_of(data) is None else _FRAMES
 
 

@@ -23,10 +23,10 @@ def system_of(folder, files):
     return folder
 
 
-def require_memory(system, *allowed):
+def require_memory(system, memory=None):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "memory_left", partial(blocks.memory_left, system))
-        blocks.require_memory(GROUPS, *allowed)
+        blocks.require_memory(GROUPS, memory=memory)
 
 
 def meminfo(available, swap=0):
