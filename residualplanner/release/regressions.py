@@ -170,7 +170,7 @@ def _table(
     found: SimulatedStatistic,
     back: Callable[[FloatArray], FloatArray],
 ) -> ComparedTable:
-    """What was simulated, taken back from the scale on which it was."""
+    """A table of what was simulated, turned back from the scale of the simulation."""
     estimate, low, high = map(back, (found.estimate, found.low, found.high))
     # Where noise may nearly hide a term, simulations have no standard deviation to speak of: that of the middle ones.
     std_err = (high - low) / (2 * margin_factor(found.level))

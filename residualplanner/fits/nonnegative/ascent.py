@@ -126,7 +126,7 @@ def solve(
             near = min(near, closeness) / 10
         if near < gap / _SHARPER and best.gap <= gap and best.violation == 0:
             return best
-        if begun + steps_done >= steps:
+        if begun + steps_done >= steps:  # rather exact tables that are farther than nearer ones that break a fact
             return best if best.violation <= problem.rounding else next(iter(kept), best)
         slow = closeness if steps_done % _PATIENCE == 0 else slow
         ascent.advance(_EVERY)

@@ -268,7 +268,7 @@ class Candidate(NamedTuple):
 #: Scores among the candidates of some tiles, ascending, and how often each occurs, (s,) each.
 _Scores = tuple[IntArray, IntArray]
 #: Where a drawn candidate is: in some tiles, among those with its score there, at a rank from 0.
-_Place = tuple[Tiles, int, int]
+_Position = tuple[Tiles, int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -292,10 +292,10 @@ class CandidateSelection:
         by_table = groupby(self.counts.tiles, key=lambda tile: tile.table if self.is_by_table else tile)
         together = [tuple(tiles) for _, tiles in by_table]
         found = {tiles: _score_counts(scores) for tiles, scores in self._scores(model, together)}
-        scores, places = np.unique(np.concatenate([each for each, _ in found.values()]), return_inverse=True)
-        members = np.bincount(places, np.concatenate([each for _, each in found.values()])).astype(np.int64)
+        scores, positions = np.unique(np.concatenate([each for each, _ in found.values()]), return_inverse=True)
+        members = np.bincount(positions, np.concatenate([each for _, each in found.values()])).astype(np.int64)
         drawn = exponential_choices(scores, members, rate, draws, source)
-        chosen = self._located(model, found, [_place_of(found, int(scores[group]), rank) for group, rank in drawn])
+        chosen = self._located(model, found, [_position_of(found, int(scores[group]), rank) for group, rank in drawn])
         for table, number in chosen:
             self.earlier[table].add(number)
         return chosen
@@ -317,20 +317,20 @@ class CandidateSelection:
     def _numbers(self, tiles: Tiles) -> range:
         return range(1) if self.is_by_table else tiles[0].numbers
 
-    def _located(self, model: Model, found: dict[Tiles, _Scores], places: Sequence[_Place]) -> list[Candidate]:
-        candidates: dict[_Place, Candidate] = {}
-        drawn = {tiles for tiles, _, _ in places}
+    def _located(self, model: Model, found: dict[Tiles, _Scores], positions: Sequence[_Position]) -> list[Candidate]:
+        candidates: dict[_Position, Candidate] = {}
+        drawn = {tiles for tiles, _, _ in positions}
         for tiles, scores in self._scores(model, [tiles for tiles in found if tiles in drawn]):
             if not all(map(np.array_equal, _score_counts(scores), found[tiles])):
                 raise NoiseError("the same sums came out otherwise the second time; nothing may be released")
             every = self._numbers(tiles)
             numbers = self._left(np.arange(every.start, every.stop), tiles)
-            for place in places:
-                own, score, rank = place
+            for position in positions:
+                own, score, rank = position
                 if own == tiles:
                     number = numbers[np.flatnonzero(scores == score)[rank]]
-                    candidates[place] = Candidate(tiles[0].table, int(number))
-        return [candidates[place] for place in places]
+                    candidates[position] = Candidate(tiles[0].table, int(number))
+        return [candidates[position] for position in positions]
 
 
 def _score_counts(scores: IntArray) -> _Scores:
@@ -344,11 +344,11 @@ def _score_counts(scores: IntArray) -> _Scores:
     return present, members[present]
 
 
-def _place_of(found: dict[Tiles, _Scores], score: int, rank: int) -> _Place:
+def _position_of(found: dict[Tiles, _Scores], score: int, rank: int) -> _Position:
     for tiles, (scores, members) in found.items():
-        place = int(np.searchsorted(scores, score))
-        if place < len(scores) and scores[place] == score:
-            if rank < members[place]:
+        position = int(np.searchsorted(scores, score))
+        if position < len(scores) and scores[position] == score:
+            if rank < members[position]:
                 return tiles, score, rank
-            rank -= int(members[place])
+            rank -= int(members[position])
     raise AssertionError("a rank is below the number of candidates with its score")

@@ -31,7 +31,7 @@ from residualplanner.method.workload.attribute_sets import subsets_of
 _KNOWN = 0.1
 #: How strongly pairs of attributes are pulled to independence, where nothing shows that they depend on one another.
 _PULL = 0.3
-#: Noise explains a squared length up to so many standard deviations above its mean.
+#: A squared length may be noise alone up to so many standard deviations above the mean of that of noise.
 _FAR = 3.0
 #: The least squared length of a table, so that it can be divided by.
 _TINY = np.finfo(np.float64).tiny
@@ -104,7 +104,7 @@ class MeasuredTables(NamedTuple):
         return loss_of(self.blocks, self.views, tables, self.records, near=self.near, strengths=strengths)
 
     def _shrunk(self, table: Measured) -> Measured:
-        """A single attribute's table, the nearer to the denoised one the more may be noise.  Source: eq. (150)."""
+        """A single attribute's table, moved to the denoised one as far as noise may explain it.  Source: eq. (150)."""
         view = self.views[table.views[0]]
         square = table.precision * float(np.vdot(table.values, table.values))
         explained = table.freedom + _FAR * math.sqrt(2 * table.freedom)

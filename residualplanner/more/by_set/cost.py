@@ -196,7 +196,7 @@ def largest(values: FloatArray, sharpness: float | None, logs: FloatArray | None
 
 
 def summed_at(at: IntArray, values: Any, count: int) -> FloatArray:
-    """The sums (count,) of the values (n,) that are at each of so many places, which are none for no values, too."""
+    """The sums (count,) of the values (n,) that are at each of so many positions; zeros where there are no values."""
     return np.bincount(at, values, count).astype(np.float64, copy=False)
 
 
