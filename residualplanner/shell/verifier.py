@@ -77,12 +77,12 @@ def rows_of(kind, size):  # the basic matrix of a kind of query: a row for each 
     if word == "custom":
         return [[dict(zip(*row)).get(j, 0) for j in range(size)] for row in kind["rows"]]
     if word == "hierarchy":
-        below, groups = {str(value): {j} for j, value in enumerate(kind["values"])}, []
+        below, groups = (leaves := {str(value): {j} for j, value in enumerate(kind["values"])}), {}
         for level in kind["levels"][::-1]:
-            below |= {name: set().union(*(below[str(each)] for each in members)) for name, members in level}
-            groups = [below[name] for name, _ in level] + groups
-        groups = [set(range(size))] * (kind["total"] is not None) + groups + [{j} for j in range(size)] * kind["leaves"]
-        return [[int(j in group) for j in range(size)] for group in groups]
+            below = below | {name: set().union(*(below[str(each)] for each in members)) for name, members in level}
+            groups = {name: below[name] for name, _ in level} | groups
+        rows = {kind["total"]: set(range(size))} | groups | (leaves if kind["leaves"] else {})  # a group may be a value
+        return [[int(j in group) for j in range(size)] for name, group in rows.items() if name is not None]
     if word == "by bin":
         at = [j // 2 if j < 2 * kind["bins"] else j - kind["bins"] for j in range(size)]  # a bin has two cells
         return [[row[j] for j in at] for row in rows_of(kind["of_bins"], size - kind["bins"])]

@@ -13,6 +13,7 @@ from meetings.covering import Covering, Row
 from meetings.factors import Case
 from meetings.refusals import RULES, Rule, rule_of
 from meetings.roads import COMMANDS, CommandError, Run
+from residualplanner.shell import verifier
 
 
 def check(case: Case, folder: Path) -> None:
@@ -32,11 +33,19 @@ def _check(case: Case, folder: Path) -> None:
     check_told(built, measurement)
     if case["noise"] == "discrete":
         assert run.spent == run.cost(measurement)
+    check_verified(tables_folder)
     tables = Tables(built, measurement.plan, built.lines)
     estimates = check_files(built, tables_folder, tables)
     check_changed(built, folder, tables, measurement.plan)
     if case["report"]:
         check_page(built, run.report(tables_folder), estimates)
+
+
+def check_verified(tables: Path) -> None:
+    """The program that shares no code with the package finds nothing wrong."""
+    said: list[str] = []
+    verifier.verify(tables, (), said.append)
+    assert not [line for line in said if ": NOT VERIFIED: " in line], said
 
 
 def check_changed(built: Built, folder: Path, tables: Tables, plan: rp.Plan) -> None:

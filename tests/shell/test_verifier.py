@@ -254,3 +254,17 @@ def test_a_damaged_file_has_a_message_and_no_traceback(tmp_path):
         path.write_bytes(content)
         if content != whole:
             assert claims(path)[0] == 1
+
+
+def test_a_value_that_is_a_group_by_itself_has_one_row(tmp_path):
+    """A label for entries that are no values is a group of its own, and so is a last value beside bands of two."""
+    values = rp.Attribute("a", labels=["u", "v", "w", "x"], unknown="Other", missing="Other")
+    nested = rp.Hierarchy([{"first": ["one", "w"], "x": ["x"]}, {"one": ["u", "v"], "w": ["w"], "x": ["x"]}])
+    domain = rp.Domain({"a": values, "b": 5, "c": ["u", "v", "w", "x"]})
+    kinds = {"a": rp.Hierarchy([2]), "b": rp.Hierarchy([2]), "c": nested}
+    workload = rp.Workload(domain, [{name: kind} for name, kind in kinds.items()])
+    plan = rp.select(workload, budget=rp.zcdp(1))
+    rp.reconstruct(rp.measure(plan, np.zeros((20, 3), dtype=int))).save(tmp_path / "r", format="csv")
+    status, said = claims(tmp_path / "r")
+    assert status == 0
+    assert [line for what, line in said.items() if what != "distance" and not line.startswith("verified")] == []
