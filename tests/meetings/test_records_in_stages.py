@@ -39,9 +39,9 @@ RULES = [
 
 
 def rule_of(row):
-    """The first rule that forbids a case, or a part of one; commands read files."""
+    """What forbids a case, or a part of one."""
     if row.get("way") == "command" and row.get("source") in NOT_FILES:
-        return RULES[0]
+        return "commands read files"
     return next((rule for rule in RULES if rule.forbids(row)), None)
 
 
@@ -87,9 +87,8 @@ def made(built, row, folder):
             staged = rp.fits.measure_in_stages(plan, records, ledger=ledger, folder=kept)
         if row["way"] == "from its folder":
             again = rp.fits.measure_in_stages(plan, None, ledger=ledger, folder=kept)
-            assert [one.answers_sha256 for one in again.measurements] == [
-                one.answers_sha256 for one in staged.measurements
-            ]
+            first, other = ([each.answers_sha256 for each in found.measurements] for found in (staged, again))
+            assert first == other
             staged = rp.fits.load_stages(kept)
         people = rp.synthesize(staged, **options)
     people.save(folder / f"made{row['file']}")
