@@ -33,7 +33,14 @@ from residualplanner.ground.array_hashes import content_hash
 from residualplanner.shell.verifier import verify
 
 DOMAIN = rp.Domain({"age": rp.Bins([0, 18, 35, 50, 65]), "sex": ["F", "M"], "region": ["a", "b", "c"]})
-PAY = rp.Domain({"sex": ["F", "M"], "pay": rp.Numeric(0, 100, unit=5, bins=[0, 20, 50, 100], outside="clip")})
+AMOUNTS = {"low": 0, "high": 100, "unit": 5, "bins": [0, 20, 50, 100], "outside": "clip"}
+PAY = rp.Domain({"sex": ["F", "M"], "pay": rp.Numeric(**AMOUNTS)})
+SQUARES = rp.Domain({"sex": ["F", "M"], "pay": rp.Numeric(**AMOUNTS, squares=True)})
+PLACES = rp.Hierarchy.from_frame(
+    pd.DataFrame({"state": ["1", "1", "2"], "county": ["11", "12", "21"], "region": ["a", "b", "c"]}),
+    ["state", "county", "region"],
+)
+LAND = rp.Domain({"region": PLACES, "sex": ["F", "M"], "country": ["one"]})
 AGE, SEX, REGION = "age", "sex", "region"
 PREFIX, RANGE, ONE = rp.Prefix(), rp.Range(), rp.Identity()
 TREE = rp.Hierarchy([{"north": ["a", "b"], "south": ["c"]}], total="all")
@@ -51,6 +58,28 @@ SORTS: dict[str, tuple[rp.Workload, dict[str, Any]]] = {
     "hierarchy": (rp.Workload(DOMAIN, [{REGION: TREE}, {REGION: TREE, SEX: ONE}]), ADDED),
     "by set": (rp.Workload(DOMAIN, [{AGE: PREFIX, SEX: ONE}, {AGE: ONE, REGION: ONE}, {REGION: TREE}, ()]), ADDED),
     "amounts": (rp.Workload(PAY, [{SEX: ONE, "pay": rp.Sum()}, {"pay": ONE}]), {**ADDED, "loss": "max"}),
+    "means": (
+        rp.Workload(PAY, [{SEX: ONE, "pay": rp.Mean()}, {"pay": rp.Quantiles(0.5)}, {"pay": rp.Sum("bin")}]),
+        ADDED,
+    ),
+    "squares": (
+        rp.Workload(
+            SQUARES, [{"pay": kind} for kind in (rp.statistics.StandardDeviation(), rp.statistics.Moments(), PREFIX)]
+        ),
+        ADDED,
+    ),
+    "some records": (
+        rp.Workload(
+            DOMAIN,
+            [
+                {REGION: rp.Selection(["a", "c"]), SEX: ONE},
+                {REGION: rp.Selection(["a", "b"], RANGE)},
+                {SEX: rp.Proportions()},
+            ],
+        ),
+        ADDED,
+    ),
+    "places": (rp.Workload(LAND, [{REGION: PLACES, SEX: ONE, "country": ONE}, ("country",)]), ADDED),
 }
 
 
@@ -62,6 +91,7 @@ def honest(folder: Path, seed: int) -> Iterator[tuple[str, Path]]:
         plan = rp.select(workload, budget=rp.approx_dp("1", "1e-6") if number == 1 else rp.zcdp("0.5"), time=2, **how)
         columns = {"age": generator.integers(0, 65, 300), "pay": 5.0 * generator.integers(0, 21, 300)}
         columns |= {"sex": generator.choice(["F", "M"], 300), "region": generator.choice(["a", "b", "c"], 300)}
+        columns |= {"country": np.full(300, "one")}
         records = pd.DataFrame({each: columns[each] for each in workload.domain.names})
         path = folder / name
         profile = "acs" if name == "replaced" else "default"

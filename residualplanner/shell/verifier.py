@@ -15,6 +15,7 @@ from array import array
 from collections import Counter, defaultdict
 from fractions import Fraction
 from functools import cache, cached_property
+from importlib.util import find_spec
 from itertools import chain, combinations, combinations_with_replacement, pairwise, product, repeat
 from pathlib import Path
 from statistics import NormalDist
@@ -44,6 +45,13 @@ def parsed(text, **form):
     return value
 def rows_of_csv(path):
     return [*csv.DictReader(io.StringIO(path.read_bytes().decode(), newline=""), strict=True)]
+def rows_of_table(path):
+    if path.suffix == ".csv":
+        return rows_of_csv(path)
+    is_read = path.suffix == ".parquet" and find_spec("pyarrow")
+    require(is_read, f"errors are right, but {path.suffix} is not read", NotChecked)
+    from pyarrow.parquet import read_table  # where it is installed: Python by itself reads no Parquet
+    return [{k: "" if v is None else str(v) for k, v in row.items()} for row in read_table(path).to_pylist()]
 
 def read_archive(path, kind):  # the content of a file, its arrays, number after number, and what it says of these
     require(path.exists() or not (path.parent / "measured-1.plan").exists(), "there are several", NotChecked)
@@ -67,29 +75,67 @@ def size_of(attribute):  # how many values it has, with labels of their own for 
         listed = [*range((len(attribute["numeric"]["edges"]) - 1) * (2 + attribute["numeric"].get("squares", 0)))]
     own = {rule["into"] for rule in (attribute["unknown"], attribute["missing"]) if isinstance(rule, dict)}
     return (attribute["size"] if listed is None else len(listed)) + len(own - set(map(str, listed or ())))
+def levels_of(kind):  # of a hierarchy: names of groups, and their members; those of a classification by level and code
+    if "levels" in kind:
+        return kind["levels"]
+    items, found = kind["classification"]["items"], []
+    names = [[f"\0{n} {code}" for code, *_ in level] for n, level in enumerate(items[:-1])]
+    for n, level in enumerate(names):
+        below = names[n + 1] if n + 1 < len(names) else [code for code, *_ in items[-1]]
+        each = [[name for name, item in zip(below, items[n + 1]) if item[2] == code] for code, *_ in items[n]]
+        found.append([*zip(level, each), *((own, [own]) for own in kind["values"][len(items[-1]) :])])
+    return found
 def rows_of(kind, size):  # the basic matrix of a kind of query: a row for each answer
     require_few(size, 1000, "values")
-    word = kind["kind"] if "per_bin" not in kind and "classification" not in kind else "of its form"
-    if word in ("identity", "prefix", "range"):
-        runs = {"identity": zip(range(size), range(size)), "prefix": zip(repeat(0), range(size))}
-        runs = runs.get(word, combinations_with_replacement(range(size), 2))
-        return [[int(first <= j <= last) for j in range(size)] for first, last in runs]
+    word, runs = kind["kind"], {"identity": zip(range(size), range(size)), "prefix": zip(repeat(0), range(size))}
+    if word in runs or word == "range":
+        pairs = runs.get(word, combinations_with_replacement(range(size), 2))
+        return [[int(first <= j <= last) for j in range(size)] for first, last in pairs]
     if word == "custom":
         return [[dict(zip(*row)).get(j, 0) for j in range(size)] for row in kind["rows"]]
     if word == "hierarchy":
         below, groups = (leaves := {str(value): {j} for j, value in enumerate(kind["values"])}), {}
-        for level in kind["levels"][::-1]:
+        for level in levels_of(kind)[::-1]:
             below = below | {name: set().union(*(below[str(each)] for each in members)) for name, members in level}
             groups = {name: below[name] for name, _ in level} | groups
         rows = {kind["total"]: set(range(size))} | groups | (leaves if kind["leaves"] else {})  # a group may be a value
         return [[int(j in group) for j in range(size)] for name, group in rows.items() if name is not None]
     if word == "by bin":
-        at = [j // 2 if j < 2 * kind["bins"] else j - kind["bins"] for j in range(size)]  # a bin has two cells
-        return [[row[j] for j in at] for row in rows_of(kind["of_bins"], size - kind["bins"])]
-    if word == "sum" and kind["by"] is None:
-        ends = [*chain.from_iterable(pairwise(kind["edges"]))]
-        return [ends + [0] * (size - len(ends))]
+        each, end = kind.get("per_bin", 2), kind.get("per_bin", 2) * kind["bins"]  # a bin has so many cells
+        at = [j // each if j < end else j - end + kind["bins"] for j in range(size)]
+        return [[row[j] for j in at] for row in rows_of(kind["of_bins"], size - end + kind["bins"])]
+    if word == "selection":  # of equal answers the one about the fewest values
+        chosen, of, first = {*kind["codes"]}, rows_of(kind["of"], size) if kind["of"] else [[1] * size], {}
+        for number in sorted(range(len(of)), key=lambda number: sum(map(bool, of[number]))):
+            first.setdefault(tuple(x * (j in chosen) for j, x in enumerate(of[number])), number)
+        return [row for row in sorted(first, key=first.get) if any(row)]
+    if word == "proportions":  # of all in question, of those with each value, and of the others
+        every = {*chain.from_iterable(kind["cells"])}
+        groups = [every, *kind["cells"], *(every.difference(cells) for cells in kind["cells"])]
+        return [[int(j in group) for j in range(size)] for group in groups]
+    if kind.get("edges"):
+        return [[*row, *repeat(0, size - len(row))] for row in rows_of_amounts(kind)]
     raise NotChecked(f"this program does not know the matrix of the kind {kind['kind']!r}")
+def rows_of_amounts(kind):  # over the cells of bins, which are at both ends or, for squares, between them, too
+    word, bins = kind["kind"], [*pairwise(kind["edges"])]  # (105), (121), (124), (140), (141) and (143)
+    each = kind.get("ends", kind.get("per_bin", 3 if word in ("moments", "standard deviation") else 2))
+    of_bin, low, high = [b for b in range(len(bins)) for _ in range(each)], bins[0][0], bins[-1][1]
+    ones, ends = [1] * len(of_bin), [a + (b - a) * j / max(each - 1, 1) for a, b in bins for j in range(each)]
+    if word == "sum":
+        groups = [{b} for b in range(len(bins))] if kind["by"] else [{*of_bin}]
+        return [[x * (b in group) for x, b in zip(ends, of_bin)] for group in groups]
+    if word == "mean":
+        least, most = kind["between"] or (low, high)
+        return [ones, [(x - least) / (high - low) for x in ends], [(most - x) / (high - low) for x in ends]]
+    if word == "quantiles":
+        pairs = product(kind["probabilities"], range(len(bins) - 1))
+        return [ones, *([(b <= edge) - p for b in of_bin] for p, edge in pairs)]
+    t = [(2 * x - low - high) / (high - low) for x in ends]
+    squares = [x * y for a, _, b in zip(*[iter(t)] * 3) for x, y in ((a, a), (a, b), (b, b))]
+    if word == "moments":
+        return [ones, t, squares]
+    halves = [[(x + y) / 2 for x, y in zip(*pair)] for pair in ((ones, t), (ones, [-x for x in t]), (t, squares))]
+    return [ones, *halves[:2], squares, [1 - y for y in squares], halves[2]]
 def inverted(rows):  # the pseudo-inverse of T, transposed: (T T')^-1 T, by Gauss and Jordan
     a = [[*map(float, row), *own] for row, own in zip(times(rows, rows), rows)]
     for c in range(len(a)):
@@ -115,11 +161,12 @@ class StatedPlan:  # what its file states, and what follows from its queries, ba
         self.orders = [k for k in range(len(self.sizes) + 1) if f"queries/weights_{k}" in arrays]
         self.blocks = [(k, *(arrays[f"queries/{each}_{k}"] for each in QUERIES)) for k in self.orders]
         require(all(len(m) == len(o) == k * len(w) for k, m, o, w in self.blocks), "the queries do not fit together")
-        self.used = sorted(set(chain.from_iterable(m for _, m, _, _ in self.blocks)))
-        require(all(self.sizes[i] > 1 for i in self.used), "an attribute has a single value", NotChecked)
+        self.used = self.measurable(sorted(set(chain.from_iterable(m for _, m, _, _ in self.blocks))))
         self.is_complete = all(  # whether the queries of each order are about each set of so many attributes once
             len(w) == math.comb(len(self.used), k) and m == array("i", chain.from_iterable(combinations(self.used, k)))
             for k, m, _, w in self.blocks)
+    def measurable(self, members):  # without those that have a single value, which no table needs
+        return tuple(i for i in members if self.sizes[i] > 1)
     @cached_property
     def queries(self):  # the attributes and the kinds of each
         rows = (zip(*(zip(*[iter(f)] * k) for f in (m, o))) if k else [((), ())] * len(w) for k, m, o, w in self.blocks)
@@ -127,8 +174,8 @@ class StatedPlan:  # what its file states, and what follows from its queries, ba
     @cached_property
     def sets(self):  # what is measured: for each subset of the queries' sets its noise, and the bases of its attributes
         found, factor = defaultdict(set), iter(self.arrays.get("bases/of_factor", ()))
-        for members, _ in self.queries:
-            found[len(members)].add(members)
+        for own in {self.measurable(members) for members, _ in self.queries}:
+            found[len(own)].add(own)
         for k in range(max(found), 0, -1):
             found[k - 1].update(chain.from_iterable(combinations(members, k - 1) for members in found[k]))
             require(sum(map(len, found.values())) <= len(self.noise), UNFIT)
@@ -141,7 +188,8 @@ class StatedPlan:  # what its file states, and what follows from its queries, ba
             orders, used = self.orders if of_queries else range(self.orders[-1] + 1), [names[i] for i in self.used]
             require(of_queries or len(self.noise) == sum(math.comb(len(used), k) for k in orders), UNFIT)
             return chain.from_iterable(combinations(used, k) for k in orders)
-        return (tuple(names[i] for i in own) for own in ((own for own, _ in self.queries) if of_queries else self.sets))
+        found = (self.measurable(own) for own, _ in self.queries) if of_queries else self.sets
+        return (tuple(names[i] for i in own) for own in found)
     def labels(self, i, kind):  # of single values; none for other cells
         listed = self.attributes[i].get("labels", self.attributes[i].get("bins", {}).get("labels", ()))
         return listed if self.kinds[kind] == {"kind": "identity"} and len(listed) == self.sizes[i] else ()
@@ -220,11 +268,13 @@ class StatedPlan:  # what its file states, and what follows from its queries, ba
         sizes = [len(self.answers(self.of_attribute[i], i, kind)) for i, kind in of.items()]
         require(math.prod(sizes) <= MOST_CELLS, f"more than {MOST_CELLS:,} cells", NotChecked)
         cells = {cell: [0.0, 0.0] for cell in product(*map(range, sizes))}
-        for below in subsets(members):
+        own = self.measurable(members)
+        alone = [(at[i], self.answers(-1, i, of[i])) for i in members if i not in own]
+        for below in subsets(own):
             noise, bases = self.sets[below]
             inside = [(at[i], self.answers(b, i, of[i])) for i, b in bases.items()]
-            spread = self.spread(members, below).items()
-            terms = [(often, [(at[i], self.answers(b, i, of[i])) for i, b in term]) for term, often in spread]
+            spread = self.spread(own, below).items()
+            terms = [(often, alone + [(at[i], self.answers(b, i, of[i])) for i, b in term]) for term, often in spread]
             parts = measured[below] if measured else []
             for _, rows in inside if measured else ():  # each product moves its axis to the end
                 step = len(parts) // len(rows[0][1])
@@ -237,8 +287,9 @@ class StatedPlan:  # what its file states, and what follows from its queries, ba
                 sums[1] += far * ends.get(tuple(cell[a] for a, _ in inside), 0.0)
         return cells
     def measured(self, integers):  # the noisy answers of each set: integers, by their bases, over a divisor, (44)
-        edges = [each.get("numeric", {"edges": (0, 1)})["edges"] for each in self.attributes]
-        basis = [(n, math.lcm(*(high - low for low, high in pairwise(e)))) for n, e in zip(self.sizes, edges)]
+        amounts = [each.get("numeric", {"edges": (0, 1)}) for each in self.attributes]
+        steps = [math.lcm(*(b - a for a, b in pairwise(e["edges"]))) ** (1 + e.get("squares", 0)) for e in amounts]
+        basis = [*zip(self.sizes, steps)]
         varying = [(b, i) for _, of in self.sets.values() for i, b in of.items() if i in self.varying]
         keys = dict.fromkeys((b, *basis[i]) for b, i in [*zip(self.of_attribute, range(len(basis))), *varying])
         keys, groups, found, at = sorted(keys, key=lambda key: key[1]), defaultdict(list), {}, 0
@@ -351,8 +402,7 @@ def numbers(plan, number, path, errors, measured, about):  # every number of a t
     found = {"std_err": math.sqrt(sum(each) / len(each)), "max_std_err": math.sqrt(max(each)), "conf_level": level}
     found["moe"] = margin * found["std_err"]
     require(all(near(errors[name], value) for name, value in found.items()), "its errors in errors.csv are others")
-    require(path.suffix == ".csv", f"errors are right, but {path.suffix} is not read", NotChecked)
-    rows, of_values = rows_of_csv(path), [plan.labels(i, kind) for i, kind in zip(members, kinds)]
+    rows, of_values = rows_of_table(path), [plan.labels(i, kind) for i, kind in zip(members, kinds)]
     require(len(rows) == len(cells), "it has another number of cells")
     require("product" not in about, "its numbers are no unbiased estimates", NotChecked)
     forms = {"E", "M"}, {"estimate", "std_dev"}, {"estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"}

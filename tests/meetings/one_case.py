@@ -15,6 +15,19 @@ from meetings.refusals import RULES, Rule, rule_of
 from meetings.roads import COMMANDS, CommandError, Run
 from residualplanner.shell import verifier
 
+#: Why the verifier may say that it has not checked a claim.
+UNCHECKED = (
+    "knows no proof",
+    "no unbiased estimates",
+    "is not read",
+    "in Parquet",
+    "there are several",
+    "are too many",
+    "more than",
+    "continuous noise",
+    "kind 'matching'",
+)
+
 
 def check(case: Case, folder: Path) -> None:
     """Everything that must hold of a case that is not refused; what fails says which case it is."""
@@ -42,10 +55,11 @@ def _check(case: Case, folder: Path) -> None:
 
 
 def check_verified(tables: Path) -> None:
-    """The program that shares no code with the package finds nothing wrong."""
+    """The program that shares no code with the package finds nothing wrong, and checks all that it is made for."""
     said: list[str] = []
     verifier.verify(tables, (), said.append)
-    assert not [line for line in said if ": NOT VERIFIED: " in line], said
+    left = [line for line in said if ": verified" not in line and not any(word in line for word in UNCHECKED)]
+    assert not left, left
 
 
 def check_changed(built: Built, folder: Path, tables: Tables, plan: rp.Plan) -> None:
