@@ -52,12 +52,12 @@ def make(name: str) -> None:
 
 def failures(name: str, wheel: Path, folder: Path) -> list[str]:
     """What fails with the versions of a list, in a fresh environment in a folder."""
-    venv.create(folder / "venv", with_pip=True)
+    venv.create(folder / "venv")
     programs, empty = folder / "venv" / ("Scripts" if sys.platform == "win32" else "bin"), folder / "empty"
     empty.mkdir()
     wanted = ("--constraint", LISTS / f"{name}.txt", f"{wheel}[{','.join(EXTRAS)}]")
     steps = (
-        (programs / "python", "-m", "pip", "install", "--quiet", "--no-compile", *wanted),
+        (sys.executable, "-m", "pip", "--python", programs / "python", "install", "--quiet", "--no-compile", *wanted),
         (programs / "residualplanner", "demo"),
         *((programs / "python", "-I", Path(__file__).with_name(f"{program}.py")) for program in PROGRAMS),
     )

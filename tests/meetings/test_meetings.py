@@ -53,8 +53,8 @@ FOUND = [
 #: and come again.  One case in so many writes its pictures and makes all simulations.
 WHOLE = 8
 DRAWS = nonnegative.nonnegative_draws
-#: The first cases hold nine in ten of all pairs: the usual suite makes these.
-USUAL = 90
+#: The first cases hold three in four of all pairs: the usual suite makes these.
+USUAL = 60
 NUMBERS = [pytest.param(number, marks=[pytest.mark.thorough] * (number >= USUAL)) for number in range(len(ROWS))]
 
 pytestmark = [
@@ -78,9 +78,9 @@ def test_every_pair_of_values_meets_or_is_refused():
     assert {frozenset(map(COVERING.values.__getitem__, pair)) for pair in COVERING.tuples(2)} <= met
 
 
-def test_the_usual_suite_makes_nine_in_ten_of_all_pairs():
+def test_the_usual_suite_makes_three_in_four_of_all_pairs():
     first, every = ({pair for row in rows for pair in combinations(row.items(), 2)} for rows in (ROWS[:USUAL], ROWS))
-    assert len(first) > 0.88 * len(every)
+    assert len(first) > 0.75 * len(every)
 
 
 def test_the_manual_says_what_is_refused():

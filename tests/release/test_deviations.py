@@ -98,15 +98,16 @@ def test_ready_counts_that_no_amounts_have_are_refused():
 def squared_distance(estimate, precision, deviation):
     """By a search of SciPy's over means, the count from a problem of least squares."""
 
-    def at(mean):
-        direction = np.array([1, mean, mean**2 + deviation**2])
-        count = max(0, direction @ precision @ estimate / (direction @ precision @ direction))
-        off = estimate - count * direction
-        return off @ precision @ off
+    def at(means):
+        directions = np.stack([np.ones_like(means), means, np.square(means) + deviation**2], axis=-1)
+        length = np.einsum("...i,ij,...j->...", directions, precision, directions)
+        counts = np.maximum(0, directions @ precision @ estimate / length)
+        off = estimate - counts[..., None] * directions
+        return np.einsum("...i,ij,...j->...", off, precision, off)
 
     most = np.sqrt(max(0, 1 - deviation**2))
     grid = np.linspace(-most, most, 201)
-    start = grid[np.argmin([at(mean) for mean in grid])]
+    start = grid[np.argmin(at(grid))]
     near = optimize.minimize_scalar(at, bounds=(max(-most, start - 0.02), min(most, start + 0.02)), method="bounded")
     return min(near.fun, at(start))
 
