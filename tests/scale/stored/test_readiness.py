@@ -85,14 +85,14 @@ def test_a_worker_with_another_endpoint_is_named_and_told_how_it_gets_variables(
         assert bucket("store").names("") == []
 
 
-def test_a_table_too_large_for_the_workers_is_refused_and_memory_is_the_reason(client):
+def test_a_table_too_large_for_the_workers_is_refused_and_memory_is_the_reason(client, tmp_path):
     plan = rp.select(rp.marginals(rp.Domain({"a": 8000, "b": 8000}), up_to=2), budget=rp.zcdp(1))
     pairs = dd.from_pandas(pd.DataFrame({"a": [0, 1], "b": [0, 1]}), npartitions=1)
     ledger = rp.Ledger(rp.pcost(9))
     with pytest.raises(
         rp.errors.ResourceError, match=r"too little memory: .*Dask's worker tcp://.* has .* left; nothing was"
     ) as e:
-        rp.scale.measure_in_store(plan, pairs, "store", ledger=ledger)
+        rp.scale.measure_in_store(plan, pairs, tmp_path / "store", ledger=ledger)
     assert "memory=" not in str(e.value)
     assert ledger.entries == ()
 
