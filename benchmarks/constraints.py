@@ -1,7 +1,8 @@
 """The oldest and the newest dependencies: ``python -m benchmarks.constraints`` tries the package with both.
 
-Of each list it makes a fresh environment, installs a wheel with the extras ``report`` and ``convex`` there, and runs
-the demonstration, `benchmarks/newcomer.py` and `benchmarks/constraints_trial.py`, in an empty folder, without the
+Or with one: ``python -m benchmarks.constraints oldest``, as CI does, whose tests run with the newest of all.  Of each
+list it makes a fresh environment, installs a wheel with the extras ``report`` and ``convex`` there, and runs the
+demonstration, `benchmarks/newcomer.py` and `benchmarks/constraints_trial.py`, in an empty folder, without the
 repository.  Status 1 where one fails.  The lists hold the base dependencies, those of the two extras, and what these
 need in turn:
 
@@ -71,9 +72,13 @@ def failures(name: str, wheel: Path, folder: Path) -> list[str]:
 def main() -> int:
     """Make the lists if that is asked for, and try the package with each; the status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("lists", nargs="*", default=[*RESOLUTIONS], help="oldest, newest, or both")
     parser.add_argument("--make", action="store_true", help="resolve both lists anew before")
-    is_made = parser.parse_args().make
-    tried = [name for name in RESOLUTIONS if name != "oldest" or "{}.{}".format(*sys.version_info) == oldest_python()]
+    given = parser.parse_args()
+    if unknown := {*given.lists} - {*RESOLUTIONS}:
+        parser.error(f"there is no list {' nor '.join(sorted(unknown))}")
+    is_made, is_oldest = given.make, "{}.{}".format(*sys.version_info) == oldest_python()
+    tried = [name for name in given.lists if name != "oldest" or is_oldest]
     found: list[str] = []
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
