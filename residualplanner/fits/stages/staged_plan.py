@@ -16,7 +16,14 @@ import numpy as np
 
 from residualplanner.fits.mixtures.denoising import positive_mean
 from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.synthesis.coarsening import Coarsening, all_fine, coarsened_domain, counts_within, equal_mass
+from residualplanner.fits.synthesis.coarsening import (
+    Coarsening,
+    all_fine,
+    coarsened_domain,
+    counts_within,
+    equal_mass,
+    has_order,
+)
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables, Stage, dependence, measured_tables
 from residualplanner.gate.measurement.averages import as_one
 from residualplanner.ground.checks import require_type
@@ -252,11 +259,10 @@ def _coarsened(
     near, counts = measured.near, _counts(staged, measured, scores, cost)
     if name == "triples":
         counts = _usual(counts)
-    # Texts and truth values have no order.
-    ordered = [attribute.matching not in ("text", "truth") for attribute in staged.domain.attributes]
+    attributes = staged.domain.attributes
     chosen = {
         members: [
-            equal_mass(each, near[each], count, is_ordered=ordered[each])
+            equal_mass(each, near[each], count, is_ordered=has_order(attributes[each]))
             for each, count in zip(members, own, strict=True)
         ]
         for members, own in counts.items()

@@ -61,6 +61,11 @@ class Coarsening:
         return np.asarray(np.add.reduceat(table.take(order, axis), starts, axis))
 
 
+def has_order(attribute: Attribute) -> bool:
+    """Whether the order of an attribute's values means something, as it does unless they are texts or truth values."""
+    return attribute.matching not in ("text", "truth")
+
+
 def fine(attribute: int, size: int) -> Coarsening:
     """An attribute as it is, of so many values."""
     return Coarsening(attribute, frozen(np.arange(size)))

@@ -16,7 +16,7 @@ from residualplanner.fits.mixtures.loss import Features, Measured, MixtureLoss, 
 from residualplanner.fits.mixtures.mixture import Mixture, OneHot, product_sums
 from residualplanner.fits.nonnegative.components import ComponentLayout, centered, measured_components
 from residualplanner.fits.nonnegative.facts import Fact, Facts
-from residualplanner.fits.synthesis.coarsening import Coarsening, fine
+from residualplanner.fits.synthesis.coarsening import Coarsening, fine, has_order
 from residualplanner.gate.measurement.measurement import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.bases.basis import Basis
@@ -37,6 +37,8 @@ _FAR = 3.0
 _TINY = np.finfo(np.float64).tiny
 #: The least that the squared distance of a pair from independence can be, in units of its mean square.
 _LEAST_PULL = 0.05
+#: How often the trend of a pair counts besides its table, and how many standard errors from independence it then is.
+_TREND, _SHOWN = 5, 2.0
 #: The attributes of a table, in groups of their values, and the basis in which each was measured.
 _Axes = list[tuple[Coarsening, Basis]]
 
@@ -97,11 +99,56 @@ class MeasuredTables(NamedTuple):
 
         Pairs are pulled to independence, the weaker the more they were seen to depend on each other.
         """
+        views, trends = self.trends if self.records else ((), ())
         tables = [self._shrunk(table) if len(table.views) == 1 else table for table in self.tables]
         strengths = np.zeros((len(self.near),) * 2)
         for members, table in self.pairs.items() if self.records else ():
             strengths[members] = strengths[members[::-1]] = _strength(self, table)
-        return loss_of(self.blocks, self.views, tables, self.records, near=self.near, strengths=strengths)
+        views, tables = (*self.views, *views), [*tables, *trends]
+        return loss_of(self.blocks, views, tables, self.records, near=self.near, strengths=strengths)
+
+    @property
+    def trends(self) -> tuple[tuple[View, ...], tuple[Measured, ...]]:
+        """How the values of two attributes with an order rise together, in the pairs where that shows.
+
+        One number for each pair, and views of one row for these, numbered after all others.  Source: eq. (151).
+        """
+        every = dict.fromkeys(view for table in self.pairs.values() for view in table.views)
+        scores = {view: own for view in every if (own := self._scores(view)).any()}
+        number = {view: len(self.views) + position for position, view in enumerate(scores)}
+        found = []
+        for table in self.pairs.values():
+            if not scores.keys() >= {*table.views}:
+                continue
+            one, other = (scores[view] for view in table.views)
+            alone = (float(scores[view] @ self._alone(view)) for view in table.views)
+            trend, precision = float(one @ table.values @ other), table.precision / float((one @ one) * (other @ other))
+            if abs(trend - self.records * math.prod(alone)) * math.sqrt(precision) > _SHOWN:
+                views = tuple(number[view] for view in table.views)
+                found.append(Measured(views, np.array([[trend]]), _TREND * precision, _TREND * min(table.freedom, 1)))
+        rows = ((self.views[view].attribute, own[None, self._group(view)]) for view, own in scores.items())
+        return tuple(View(*row) for row in rows), tuple(found)
+
+    def _alone(self, view: int) -> FloatArray:
+        """What is measured of the probabilities of an attribute by itself, (e,)."""
+        return self.views[view].applied(self.near[self.views[view].attribute], 0)
+
+    def _group(self, view: int) -> IntArray:
+        """The group of each value in a view of counts, (n,)."""
+        attribute, rows = self.views[view]
+        return np.arange(len(self.near[attribute])) if rows is None else rows.argmax(axis=0)
+
+    def _scores(self, view: int) -> FloatArray:
+        """The mean codes of the values in each group of a view, less their mean, (e,); zeros without an order."""
+        position = self.views[view].attribute
+        attribute, near = self.domain.attributes[position], self.near[position] + _TINY
+        if not has_order(attribute):
+            return np.zeros(self.views[view].rows(len(near)))
+        codes, own = np.arange(len(near), dtype=np.float64), len(attribute.values)
+        codes[own:] = near[:own] @ codes[:own] / near[:own].sum()  # labels of missing and other entries are between
+        group = self._group(view)
+        means = np.bincount(group, near * codes) / np.bincount(group, near)
+        return np.asarray(means - means.mean())
 
     def _shrunk(self, table: Measured) -> Measured:
         """A single attribute's table, moved to the denoised one as far as noise may explain it.  Source: eq. (150)."""
