@@ -114,20 +114,18 @@ class MeasuredTables(NamedTuple):
         One number for each pair, and views of one row for these, numbered after all others.  Source: eq. (151).
         """
         every = dict.fromkeys(view for table in self.pairs.values() for view in table.views)
-        scores = {view: own for view in every if (own := self._scores(view)).any()}
-        number = {view: len(self.views) + position for position, view in enumerate(scores)}
-        found = []
+        scores, shown = {view: self._scores(view) for view in every}, list[Measured]()
         for table in self.pairs.values():
-            if not scores.keys() >= {*table.views}:
-                continue
             one, other = (scores[view] for view in table.views)
             alone = (float(scores[view] @ self._alone(view)) for view in table.views)
-            trend, precision = float(one @ table.values @ other), table.precision / float((one @ one) * (other @ other))
-            if abs(trend - self.records * math.prod(alone)) * math.sqrt(precision) > _SHOWN:
-                views = tuple(number[view] for view in table.views)
-                found.append(Measured(views, np.array([[trend]]), _TREND * precision, _TREND * min(table.freedom, 1)))
-        rows = ((self.views[view].attribute, own[None, self._group(view)]) for view, own in scores.items())
-        return tuple(View(*row) for row in rows), tuple(found)
+            trend, square = float(one @ table.values @ other), float((one @ one) * (other @ other))
+            if (trend - self.records * math.prod(alone)) ** 2 * table.precision > _SHOWN**2 * square:
+                precision, freedom = _TREND * table.precision / square, _TREND * min(table.freedom, 1)
+                shown.append(Measured(table.views, np.array([[trend]]), precision, freedom))
+        used = dict.fromkeys(view for trend in shown for view in trend.views)
+        number = {view: len(self.views) + position for position, view in enumerate(used)}
+        rows = (View(self.views[view].attribute, scores[view][None, self._group(view)]) for view in used)
+        return tuple(rows), tuple(each._replace(views=tuple(number[view] for view in each.views)) for each in shown)
 
     def _alone(self, view: int) -> FloatArray:
         """What is measured of the probabilities of an attribute by itself, (e,)."""

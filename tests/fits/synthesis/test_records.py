@@ -18,7 +18,7 @@ import residualplanner as rp
 from inner_parts import controlled_records, even_records, independent_records
 from inner_parts import mixture as mixture_part
 from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.synthesis.coarsening import all_fine
+from residualplanner.fits.synthesis.coarsening import Coarsening, all_fine, coarsened_domain, fine
 from residualplanner.fits.synthesis.measured_tables import Stage, measured_tables
 
 SMALL = rp.fits.Ensemble(2, 10, rp.fits.Descent(steps=40))
@@ -295,12 +295,66 @@ def test_a_table_that_several_stages_measured_counts_once_with_the_precision_of_
     stages = [Stage(each, all_fine(DOMAIN), order=2) for each in measured]
     together, *alone = (measured_tables(some, Facts(), DOMAIN) for some in (stages, *([each] for each in stages)))
     assert [len(each.tables) for each in (together, *alone)] == [3, 3, 3, 3]
-    assert together.loss.freedom == alone[0].loss.freedom == 6 + 3 + 2
+    assert [sum(table.freedom for table in each.tables) for each in (together, alone[0])] == [6 + 3 + 2] * 2
     for table, *own in zip(together.tables, *(each.tables for each in alone), strict=True):
         assert table.precision == pytest.approx(sum(each.precision for each in own))
         np.testing.assert_allclose(table.values, np.mean([each.values for each in own], axis=0))
     made = rp.synthesize(release_of(), known={(): 0}, ensemble=SMALL)
     assert np.isfinite(made.dependence[["measured", "of_model"]].to_numpy()).all()
+
+
+ORDERED = rp.Domain(
+    {
+        "age": 6,
+        "pay": rp.Attribute("pay", bins=rp.Bins([0, 10, 20, 30]), missing="Not stated"),
+        "sex": ["F", "M"],
+        "luck": 3,
+    }
+)
+
+
+def test_the_trend_of_two_ordered_attributes_counts_five_times_more_where_it_shows():
+    rng = np.random.default_rng(0)
+    age = np.tile(rng.integers(0, 6, 700), 3)
+    pay = np.tile(np.where(rng.random(700) < 0.2, 3, np.minimum(age[:700] // 2, 2)), 3)
+    codes = np.stack([age, pay, age > 2, np.repeat(range(3), 700)], axis=1)  # luck is independent of all others
+    halves = Coarsening(0, np.array([0, 0, 0, 1, 1, 1]))
+    axes = (halves, *(fine(place, size) for place, size in enumerate(ORDERED.sizes) if place))
+    inner = coarsened_domain(ORDERED, axes)
+    grouped = np.column_stack([halves.groups[age], codes[:, 1:]])
+    plans = [rp.select(rp.marginals(each, order=k), budget=rp.zcdp(1)) for each, k in ((ORDERED, 1), (inner, 2))]
+    alone, pairs = (
+        rp.measure(plan, own, noise="gaussian", seed=5) for plan, own in zip(plans, (codes, grouped), strict=True)
+    )
+    stages = [Stage(alone, all_fine(ORDERED)), Stage(pairs, axes, order=2)]
+    measured = measured_tables(stages, Facts(), ORDERED)
+    # Nothing but age and pay rises together: sex has no order, and luck depends on nothing.
+    (view, other), (trend,) = measured.trends
+    near = dict(zip(ORDERED.names, measured.near, strict=True))
+    means = [near["age"][part] @ np.arange(6)[part] / near["age"][part].sum() for part in (slice(3), slice(3, 6))]
+    of_age = np.array(means) - np.mean(means)
+    of_pay = np.array([0, 1, 2, near["pay"][:3] @ np.arange(3) / near["pay"][:3].sum()])
+    of_pay -= of_pay.mean()
+    np.testing.assert_allclose(view.basis_rows, of_age[None, [0, 0, 0, 1, 1, 1]])
+    np.testing.assert_allclose(other.basis_rows, of_pay[None])
+    assert [view.attribute, other.attribute] == [0, 1]
+    estimate = rp.reconstruct(pairs)[inner.names[0], "pay"].estimate
+    assert trend.values == pytest.approx(of_age @ estimate @ of_pay)
+    noise = plans[1].noise_variances[plans[1].closure.position_of((0, 1))]
+    assert 5 / trend.precision == pytest.approx(noise * (of_age @ of_age) * (of_pay @ of_pay))
+    assert trend.freedom == 5
+
+
+def test_trends_are_hardly_flattened_where_noise_explains_much_of_their_table():
+    rng = np.random.default_rng(1)
+    age = rng.integers(0, 20, 50_000)
+    hours = (age + rng.integers(0, 60, 50_000)) * (rng.random(50_000) < 0.8)  # many have none, whatever their age
+    codes = np.stack([age, hours, *rng.integers(0, 2, (2, 50_000))], axis=1)
+    domain = rp.Domain({"age": 20, "hours": 80, "sex": 2, "luck": 2})
+    release = release_of(domain, codes, rho=0.2)
+    h, k = np.arange(20) - 9.5, np.arange(80) - 39.5
+    kept = h @ rp.synthesize(release).expected(["age", "hours"]) @ k / (h @ table_of(codes[:, :2], (20, 80)) @ k)
+    assert kept == pytest.approx(1, abs=0.03)  # 0.90 where trends count no more than tables
 
 
 def test_tables_that_are_far_away_are_said_to_be(release):
