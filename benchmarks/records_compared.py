@@ -253,7 +253,7 @@ class Compared:
         if not values:
             return "failed" if any("failed" in row for row in runs) else "stopped" if is_stopped else "-"
         mean = statistics.fmean(values.values())
-        return f"{'> ' * is_stopped}{mean:.3g}" if measure == "cpu" else f"{mean:.3f}"
+        return f"{'> ' * (is_stopped and measure == 'cpu')}{mean:.3g}"
 
     @property
     def worst(self) -> float:
