@@ -77,7 +77,7 @@ def test_verdicts_are_of_the_seeds_that_both_have_and_lost_cells_come_first():
     lost, won = cells_of(rows)
     assert (lost.cell[2], lost.worst) == (10.0, pytest.approx(2.0))
     assert won.worst == pytest.approx(0.5)
-    assert won.shown("ours", "pairs") == "0.500"
+    assert won.shown("ours", "pairs") == "0.5"
 
 
 def test_runs_that_were_stopped_are_said_to_be():
