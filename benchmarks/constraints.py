@@ -79,6 +79,8 @@ def main() -> int:
         parser.error(f"there is no list {' nor '.join(sorted(unknown))}")
     is_made, is_oldest = given.make, "{}.{}".format(*sys.version_info) == oldest_python()
     tried = [name for name in given.lists if name != "oldest" or is_oldest]
+    if len(tried) < len(given.lists):
+        print(f"oldest: not tried, it is for Python {oldest_python()}")
     found: list[str] = []
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)

@@ -97,27 +97,28 @@ class MeasuredTables(NamedTuple):
     def loss(self) -> MixtureLoss:
         """How far a mixture is from all of it: of single attributes, from what is left where noise explains them.
 
-        Pairs are pulled to independence, the weaker the more they were seen to depend on each other.
+        Pairs are pulled to independence, the weaker the more they were seen to depend on each other; trends count more.
         """
         views, trends = self.trends if self.records else ((), ())
         tables = [self._shrunk(table) if len(table.views) == 1 else table for table in self.tables]
         strengths = np.zeros((len(self.near),) * 2)
         for members, table in self.pairs.items() if self.records else ():
             strengths[members] = strengths[members[::-1]] = _strength(self, table)
-        views, tables = (*self.views, *views), [*tables, *trends]
-        return loss_of(self.blocks, views, tables, self.records, near=self.near, strengths=strengths)
+        every = (*self.views, *views), [*tables, *trends]
+        return loss_of(self.blocks, *every, self.records, near=self.near, strengths=strengths)
 
     @property
     def trends(self) -> tuple[tuple[View, ...], tuple[Measured, ...]]:
         """How the values of two attributes with an order rise together, in the pairs where that shows.
 
-        One number for each pair, and views of one row for these, numbered after all others.  Source: eq. (151).
+        Views of one row each, (1, n), numbered after all others, and a table of one number, (1, 1), for each such pair,
+        in counts times codes.  Source: eq. (151).
         """
         every = dict.fromkeys(view for table in self.pairs.values() for view in table.views)
         scores, shown = {view: self._scores(view) for view in every}, list[Measured]()
         for table in self.pairs.values():
             one, other = (scores[view] for view in table.views)
-            alone = (float(scores[view] @ self._alone(view)) for view in table.views)
+            alone = (float(scores[view] @ self.alone(view)) for view in table.views)
             trend, square = float(one @ table.values @ other), float((one @ one) * (other @ other))
             if (trend - self.records * math.prod(alone)) ** 2 * table.precision > _SHOWN**2 * square:
                 precision, freedom = _TREND * table.precision / square, _TREND * min(table.freedom, 1)
@@ -127,7 +128,7 @@ class MeasuredTables(NamedTuple):
         rows = (View(self.views[view].attribute, scores[view][None, self._group(view)]) for view in used)
         return tuple(rows), tuple(each._replace(views=tuple(number[view] for view in each.views)) for each in shown)
 
-    def _alone(self, view: int) -> FloatArray:
+    def alone(self, view: int) -> FloatArray:
         """What is measured of the probabilities of an attribute by itself, (e,)."""
         return self.views[view].applied(self.near[self.views[view].attribute], 0)
 
@@ -283,8 +284,7 @@ def dependence(measured: MeasuredTables, table: Measured) -> tuple[float, float]
 
 def _from_independence(measured: MeasuredTables, table: Measured, values: FloatArray) -> tuple[float, float]:
     """The squared distance of a pair's table from independence, in counts, and what makes it one to a record."""
-    near = [measured.near[attribute] for attribute in measured.attributes_of(table)]
-    alone = [measured.views[view].applied(own, 0) for view, own in zip(table.views, near, strict=True)]
+    alone = [measured.alone(view) for view in table.views]
     squares = [float(own @ own) + 1 / size for own, size in zip(alone, values.shape, strict=True)]
     away = values - measured.records * np.multiply.outer(*alone)
     return float(np.vdot(away, away)), math.prod(squares) * max(measured.records, 1.0) ** 2
