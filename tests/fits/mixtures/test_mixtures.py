@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 import residualplanner as rp
 from inner_parts import correct_margins
 from inner_parts import mixture as mixture_part
-from residualplanner.fits.mixtures import drawing
+from residualplanner.fits.mixtures import drawing, fitting
 from residualplanner.fits.mixtures import loss as losses
 from residualplanner.fits.mixtures.denoising import denoised
 from residualplanner.fits.mixtures.fitting import fit, fit_ensemble, start_at, start_near
@@ -176,6 +176,25 @@ def test_a_fit_of_very_many_records_comes_as_near_to_them_as_their_noise_is(is_p
         assert np.abs(found.table(members) - mixture.table(members)).sum() / 2 < 1e-8
     assert (found.probabilities[0] > 0).all() == is_possible
     np.testing.assert_allclose(BLOCKS.sums(found.probabilities), 1, atol=1e-12)
+
+
+@pytest.mark.parametrize(("records", "is_far"), [(1e5, True), (100.0, False)])
+def test_a_mean_far_from_the_answers_is_fitted_further(monkeypatch, records, is_far):
+    """Where noise explains where it ended, it is left as it is."""
+    loss, ends = noisy_loss(truth(), records, 5.0), []
+
+    def recorded(*arguments, **options):
+        found = fit(*arguments, **options)
+        ends.append((arguments[2].steps, distance(loss, found) / loss.freedom))
+        return found
+
+    monkeypatch.setattr(fitting, "fit", recorded)
+    ensemble = rp.fits.Ensemble(2, 10, rp.fits.Descent(20), rp.fits.Descent(30, 0.1))
+    found = fit_ensemble(loss, lambda *how: near(truth(), *how), ensemble)
+    assert [steps for steps, _ in ends] == [20, 20, 30, 60][: 4 if is_far else 3]
+    assert (ends[2][1] > 1.2) == is_far
+    assert distance(loss, found) / loss.freedom == pytest.approx(ends[-1][1])
+    assert ends[-1][1] < ends[2][1] / 1.5 or not is_far
 
 
 def test_a_fit_stops_where_it_would_fit_the_noise_and_starts_at_the_mixture_given(monkeypatch):
