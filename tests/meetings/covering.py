@@ -65,19 +65,28 @@ class Covering:
         A factor by which nothing new meets has its first value that may stand there: the plain one, which is quick.
         """
         row = list(start)
+        beside = self.may_meet[row].all(axis=0)
+        gained = np.zeros(len(self.values), dtype=np.int64)  # what each value would bring that has not met
+        if missing is not None:
+            gained += missing[(slice(None), *np.ix_(*[row] * (missing.ndim - 1)))].reshape(len(gained), -1).sum(axis=1)
         for factor in chance.permutation(self.factor.max() + 1):
             if factor in self.factor[row]:
                 continue
-            beside = self.may_meet[row].all(axis=0)
             candidates = np.flatnonzero(beside & (self.factor == factor))
             candidates = candidates[self._are_open(beside & self.may_meet[candidates], [*self.factor[row], factor])]
             if not len(candidates):
                 return None
             gains = chance.random(len(candidates))
             if missing is not None:
-                met = missing[np.ix_(candidates, *[row] * (missing.ndim - 1))].reshape(len(candidates), -1).sum(axis=1)
+                met = gained[candidates]
                 gains = gains + met if met.any() else -np.arange(len(candidates))
-            row.append(int(candidates[int(np.argmax(gains))]))
+            chosen = int(candidates[int(np.argmax(gains))])
+            if missing is not None:
+                others = np.ix_(*[row] * (missing.ndim - 2))
+                brought = missing[chosen][(slice(None), *others)].reshape(len(gained), -1).sum(axis=1)
+                gained += (missing.ndim - 1) * brought
+            beside = beside & self.may_meet[chosen]
+            row.append(chosen)
         return tuple(sorted(row))
 
     def _is_open(self, row: Sequence[int]) -> bool:
