@@ -11,14 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
+from residualplanner.gate.measurement.noise_record import NoiseRecord, cost_text, warning_of
 from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.ground.atomic import PathLike, write_folder_atomically
 from residualplanner.ground.checks import limited_bytes, require_path, require_type
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.format_version import FORMAT_VERSION, require_version
 from residualplanner.ground.json import parse_json
-from residualplanner.ground.words import fraction_text
 from residualplanner.linked.measuring import LinkedMeasurement, noise_of_tables
 from residualplanner.linked.plan import LinkedPlan
 from residualplanner.linked.rules import rule_from_json
@@ -104,7 +103,7 @@ class LinkedRelease(Mapping[str, Release]):
             "budget": self.plan.budget.to_json(),
             "weights": dict(self.plan.weights),
             "plan_sha256": self.plan.sha256,
-            "pcost": None if noise.pcost is None else fraction_text(noise.pcost),
+            "pcost": cost_text(noise),
             "guarantee": noise.guarantee,
         }
 

@@ -144,7 +144,7 @@ class NoiseRecord:
         return {
             "kind": self.kind,
             "randomness": self.randomness,
-            "pcost": None if self.pcost is None else fraction_text(self.pcost),
+            "pcost": cost_text(self),
             "neighbors": plan.neighbors.words,
             "guarantee": self.guarantee,
             "measurements": [{"plan_sha256": plan_hash(own), **record.published(own)} for own, record in self.measured],
@@ -177,17 +177,21 @@ def warning_of(noise: NoiseRecord) -> str:
     return f"; no guarantee: {'continuous noise' if noise.is_private else noise.randomness}"
 
 
+def cost_text(noise: NoiseRecord) -> str | None:
+    """The exact cost as files state it; None where it is not known."""
+    return None if noise.pcost is None else fraction_text(noise.pcost)
+
+
 def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
     """All that files say of the noise that a plan was measured with, as JSON values."""
-    cost = None if noise.pcost is None else fraction_text(noise.pcost)
     seeded = OperatingSystemBits.mark if noise.seed is None else "the caller"
     return {
         "kind": noise.kind,
         "randomness": noise.randomness,
         "source": noise.bits if noise.kind == "discrete" else f"numpy.random.SFC64 with a seed from {seeded}",
         "seed": noise.seed,
-        "pcost": cost,
-        "precision": None if cost is None else exact.precision_rule(plan),
+        "pcost": cost_text(noise),
+        "precision": None if noise.pcost is None else exact.precision_rule(plan),
         "neighbors": noise.neighbors,
         "unlimited_because": noise.unlimited_because,
         "guarantee": noise.guarantee,

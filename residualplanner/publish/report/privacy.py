@@ -53,7 +53,7 @@ def promise_of(subject: Subject) -> Promise:
         sentence = f"{claim.planned}  {_UNMEASURED}  {remarks_of(plan.domain)}".rstrip()
     else:
         noise = tables.noise
-        cost = plan.budget.pcost_exact if noise.pcost is None else noise.pcost  # the exact cost, where it is known
+        cost = _cost(plan, noise)
         claim, is_private = PrivacyClaim(cost, plan.neighbors.words, noise.kind, plan.budget), noise.is_private
         rho, exact = decimal_text_up(cost / 2), fraction_text(cost / 2)  # which stands in the manifest
         sentence = noise.sentence.replace(f"rho = {exact} (<= {rho})", f"rho at most {rho}")
@@ -82,8 +82,13 @@ def promise_of(subject: Subject) -> Promise:
     )
 
 
+def _cost(plan: Plan, noise: NoiseRecord) -> Fraction:
+    """The exact cost where it is known, and of other noise that of the budget, which it keeps to."""
+    return plan.budget.pcost_exact if noise.pcost is None else noise.pcost
+
+
 def _measured_row(plan: Plan, noise: NoiseRecord) -> tuple[str, ...]:
-    rho = rounded_up((plan.budget.pcost_exact if noise.pcost is None else noise.pcost) / 2)
+    rho = rounded_up(_cost(plan, noise) / 2)
     return f"{noise.kind} Gaussian", noise.randomness, number_text(len(plan.workload)), f"rho = {rho}"
 
 
